@@ -6,10 +6,7 @@ __all__ = ["__version__"]
 
 
 def __getattr__(name: str) -> str:
-    """Return the version on request.
-
-    The command imports this package before it can handle Ctrl-C, so nothing is imported here.
-    """
+    """Return the version on request: nothing is imported here, before the command can handle Ctrl-C."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from cleats.contract.versions import TOOLING_VERSION  # noqa: PLC0415 - as above

@@ -6,10 +6,14 @@ import sys
 def main() -> None:
     """Run the command.
 
-    Ctrl-C during the imports ends it silently; a library that cannot be imported ends it with a
-    message that says what to do.
+    Ctrl-C during the imports ends it silently, or a server with its message; a library that cannot be imported ends it
+    with a message that says what to do.
     """
     try:
+        from cleats.runtime.early_signals import SERVER_COMMANDS, end_on_signals  # noqa: PLC0415 - so that it is guarded
+
+        if not SERVER_COMMANDS.isdisjoint(sys.argv[1:2]):
+            end_on_signals()
         from cleats.cli.main import main as run  # noqa: PLC0415 - so that it is guarded
     except KeyboardInterrupt:
         sys.exit(130)  # noqa: TID251 - the command line begins here

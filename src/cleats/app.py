@@ -3,9 +3,12 @@
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +21,7 @@ from cleats.runtime import capabilities, shutdown, spans
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.server_status import ServerStatus
 from cleats.runtime.telemetry import CallTelemetry
-from cleats.settings import Settings
+from cleats.settings import SettingError, Settings
 
 if TYPE_CHECKING:
     import socket
@@ -31,35 +34,32 @@ log = logging.getLogger(__name__)
 ServerT = TypeVar("ServerT")
 
 
-def _load_code_toolset(settings: Settings, status: ServerStatus) -> Toolset:
-    from cleats.toolsets.code.tools import build_toolset  # noqa: PLC0415 - only when it is served
+def _load_builtin_toolset(name: str, settings: Settings, status: ServerStatus) -> Toolset:
+    # Each is imported only when it is served.
+    match name:
+        case "code":
+            from cleats.toolsets.code import tools as code  # noqa: PLC0415
 
-    return build_toolset(settings, status)
+            return code.build_toolset(settings, status)
+        case "explore":
+            from cleats.toolsets.code.explore import tools as explore  # noqa: PLC0415
 
+            return explore.build_toolset(settings)
+        case "skills":
+            from cleats.toolsets.skills import tools as skills  # noqa: PLC0415
 
-def _load_assets_toolset(settings: Settings, _status: ServerStatus) -> Toolset:
-    from cleats.toolsets.assets.tools import toolset  # noqa: PLC0415 - only when it is served
+            return skills.toolset(settings)
+        case "assets":
+            from cleats.toolsets.assets import tools as assets  # noqa: PLC0415
 
-    return toolset(settings)
+            return assets.toolset(settings)
+    from cleats.toolsets.launch import tools as launch  # noqa: PLC0415
 
-
-def _load_skills_toolset(settings: Settings, _status: ServerStatus) -> Toolset:
-    from cleats.toolsets.skills.tools import toolset  # noqa: PLC0415 - only when it is served
-
-    return toolset(settings)
-
-
-def _load_launch_toolset(settings: Settings, _status: ServerStatus) -> Toolset:
-    from cleats.toolsets.launch.tools import build_toolset  # noqa: PLC0415 - only when it is served
-
-    return build_toolset(settings)
+    return launch.build_toolset(settings)
 
 
 BUILTIN_TOOLSETS: Mapping[str, Callable[[Settings, ServerStatus], Toolset]] = {
-    "code": _load_code_toolset,
-    "skills": _load_skills_toolset,
-    "assets": _load_assets_toolset,
-    "launch": _load_launch_toolset,
+    name: partial(_load_builtin_toolset, name) for name in ("code", "explore", "skills", "assets", "launch")
 }
 """Every built-in toolset by name, loaded on request."""
 
@@ -80,14 +80,45 @@ def load_toolsets(settings: Settings, names: Iterable[str], status: ServerStatus
     """Load the named toolsets; without names, all built-in ones and all plugins that work.
 
     Raises:
-        SettingError: A named toolset of another package does not load, or one of its tools has the
-            name of an earlier tool.
+        SettingError: A named toolset of another package does not load, or one of its tools has the name of an earlier
+            tool.
     """
     loaded: list[Toolset] = []
     for name in (requested_names := tuple(names)) or BUILTIN_TOOLSETS:
-        load_builtin = BUILTIN_TOOLSETS.get(name)
-        loaded.append(load_builtin(settings, status) if load_builtin else _load_plugin(name, settings, loaded))
+        if (load_builtin := BUILTIN_TOOLSETS.get(name)) is None:
+            from cleats.toolsets.plugins import load_plugin_toolset  # noqa: PLC0415 - only when it is served
+
+            loaded.append(load_plugin_toolset(name, settings, loaded))
+        else:
+            loaded.append(load_builtin(settings, status))
     return loaded if requested_names else [*loaded, *load_servable_plugins(settings, loaded)]
+
+
+def select_tools(toolsets: Iterable[Toolset], names: Collection[str] = (), *, read_only: bool = False) -> list[Toolset]:
+    """Return toolsets with only the named tools, or all of them; with `read_only`, only those that change nothing.
+
+    Raises:
+        SettingError: A name is unknown, or no tool is left.
+    """
+    loaded = list(toolsets)
+    known_names = {tool.name for toolset in loaded for tool in toolset.tools}
+    if unknown := sorted(set(names) - known_names):
+        raise SettingError(f"unknown tools: {', '.join(unknown)}; the toolsets have: {', '.join(sorted(known_names))}")
+    selected = [
+        replace(
+            toolset,
+            tools=tuple(
+                tool
+                for tool in toolset.tools
+                if (not names or tool.name in names) and (not read_only or tool.hints.read_only)
+            ),
+        )
+        for toolset in loaded
+    ]
+    served = [toolset for toolset in selected if toolset.tools]
+    if not served:
+        raise SettingError("no tool is left to serve")
+    return served
 
 
 def load_servable_plugins(settings: Settings, served_toolsets: Sequence[Toolset]) -> list[Toolset]:
@@ -97,25 +128,21 @@ def load_servable_plugins(settings: Settings, served_toolsets: Sequence[Toolset]
     return load_plugin_toolsets(served_toolsets, settings, builtin_names=BUILTIN_TOOLSETS)
 
 
-def _load_plugin(name: str, settings: Settings, served_toolsets: Sequence[Toolset]) -> Toolset:
-    from cleats.toolsets.plugins import load_plugin_toolset  # noqa: PLC0415 - only when it is served
-
-    return load_plugin_toolset(name, settings, served_toolsets)
-
-
 def build_registry(settings: Settings, names: Iterable[str] = ()) -> Registry:
     """Build a registry of the named toolsets for reading; nothing is started."""
     return Registry(load_toolsets(settings, names, ServerStatus()))
 
 
-def build_contract_snapshot(settings: Settings, toolset: str | None = None) -> dict[str, Any]:
-    """Build the snapshot of the whole contract, or of one toolset of another package.
+def build_contract_snapshot(
+    settings: Settings, toolset: str | None = None, *, full_results: bool = False
+) -> dict[str, Any]:
+    """Build the snapshot of the whole contract, or of one toolset of another package, which always has full results.
 
     Raises:
         SettingError: That toolset does not load.
     """
     if toolset is None:
-        return snapshots.build_snapshot(build_registry(settings, BUILTIN_TOOLSETS))
+        return snapshots.build_snapshot(build_registry(settings, BUILTIN_TOOLSETS), full_results=full_results)
     return snapshots.build_toolset_snapshot(build_registry(settings, [toolset]))
 
 
@@ -142,12 +169,6 @@ async def open_dispatcher(
         yield dispatcher
 
 
-def _format_instructions(served_toolsets: Sequence[Toolset]) -> str:
-    """Return the instructions that a client gives its model about this server."""
-    lines = [f"- {toolset.name}: {toolset.purpose}" for toolset in served_toolsets]
-    return "\n".join(["Cleats serves these toolsets to coding agents:", *lines])
-
-
 @asynccontextmanager
 async def open_mcp_server(
     settings: Settings, served_toolsets: Sequence[Toolset], status: ServerStatus
@@ -172,31 +193,27 @@ async def open_mcp_servers(
 
     def announce_changes(*lists: ListName) -> None:
         for server in servers:
-            announcement = server.notify_changed(lists or ("tools",))
-            task = asyncio.get_running_loop().create_task(announcement)
-            announcements.add(task)
+            announcements.add(task := asyncio.ensure_future(server.notify_changed(lists or ("tools",))))
             task.add_done_callback(announcements.discard)
 
     async with open_dispatcher(settings, served_toolsets, status, announce_changes) as dispatcher:
-        servers += [
-            McpServer(
-                visible,
-                capabilities=capabilities.detect_capabilities(),
-                instructions=_format_instructions(visible.registry.toolsets),
-                validation=settings.validation_errors,
-            )
-            for visible in (view(dispatcher) for view in views)
-        ]
+        for view in views:
+            visible = view(dispatcher)
+            toolset_lines = [f"- {toolset.name}: {toolset.purpose}" for toolset in visible.registry.toolsets]
+            advice = [toolset.advice for toolset in visible.registry.toolsets if toolset.advice]
+            instructions = "\n".join(["Cleats serves these toolsets to coding agents:", *toolset_lines, *advice])
+            block = capabilities.detect_capabilities(capabilities.find_lint_root(settings))
+            validation = settings.validation_errors
+            servers.append(McpServer(visible, capabilities=block, instructions=instructions, validation=validation))
         yield servers
 
 
 def _freeze_startup_objects() -> None:
     """Exclude the objects created at start-up from garbage collection.
 
-    Importing the SDK creates half a million objects that are never freed. Scanning them again and
-    again takes a tenth of the start-up time, so a server imports with the collector off. Afterwards
-    it may run less often than usual: a call leaves a hundred objects behind, and hardly ever a
-    cycle.
+    Importing the SDK creates half a million objects that are never freed. Scanning them again and again takes a tenth
+    of the start-up time, so a server imports with the collector off. Afterwards it may run less often than usual: a
+    call leaves a hundred objects behind, and hardly ever a cycle.
     """
     gc.freeze()
     gc.set_threshold(20_000)
@@ -207,13 +224,12 @@ def run_server(main: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> No
     """Run a server to its end on the fastest event loop that is installed."""
     import anyio  # noqa: PLC0415 - the rpc wire starts without it
 
-    gc.disable()  # until `_settle_memory`
+    gc.disable()  # until `_freeze_startup_objects`
     anyio.run(main, *args, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
 @contextmanager
 def _log_serving(wire: str, served_toolsets: Sequence[Toolset], stop: shutdown.Shutdown) -> Iterator[None]:
-    """Log that a server is ready, and why it ends."""
     log.info("serve.ready wire=%s toolsets=%s", wire, ",".join(toolset.name for toolset in served_toolsets))
     yield
     log.info("serve.end reason=%s", stop.reason)
@@ -223,7 +239,6 @@ def _log_serving(wire: str, served_toolsets: Sequence[Toolset], stop: shutdown.S
 async def _open_stdio(
     opening: AbstractAsyncContextManager[ServerT], descriptors: tuple[int, int]
 ) -> AsyncIterator[tuple[ServerT, "StdioWire", shutdown.Shutdown]]:
-    """Open a server and its wire on two descriptors, and watch for signals, until the block ends."""
     from cleats.transports.stdio import open_stdio_wire  # noqa: PLC0415 - only when it is served
 
     with shutdown.watch_signals() as stop:
@@ -240,20 +255,14 @@ async def serve_stdio(
     extend: Callable[["McpServer"], None] = lambda _server: None,
 ) -> None:
     """Serve MCP on two descriptors until the client disconnects or a signal arrives."""
-    from cleats.transports.mcp import connection as mcp_stdio  # noqa: PLC0415 - imports the SDK
+    from cleats.transports.mcp.server import serve_client  # noqa: PLC0415 - imports the SDK
 
     opening = open_mcp_server(settings, served_toolsets, status)
     async with _open_stdio(opening, descriptors) as (server, wire, stop):
         extend(server)
         with _log_serving("mcp", served_toolsets, stop):
-            await mcp_stdio.serve_client(
-                server,
-                wire,
-                shutdown=stop,
-                limit=settings.frame_limit,
-                drain=settings.drain,
-                protocol=settings.protocol,
-            )
+            limit, drain, protocol = settings.frame_limit, settings.drain, settings.protocol
+            await serve_client(server, wire, shutdown=stop, limit=limit, drain=drain, protocol=protocol)
 
 
 async def serve_rpc(
@@ -264,29 +273,36 @@ async def serve_rpc(
 
     opening = open_dispatcher(settings, served_toolsets, status)
     async with _open_stdio(opening, descriptors) as (dispatcher, wire, stop):
-        facts = _collect_ready_facts(settings, served_toolsets)
-        with lifecycle.announce_ready(settings.ready_file, format_timestamp(time()), facts):
+        facts = {
+            "timestamp": format_timestamp(time()),
+            "toolsets": ",".join(toolset.name for toolset in served_toolsets),
+        }
+        if any(toolset.name == "assets" for toolset in served_toolsets):
+            from cleats.toolsets.assets.sources import locate_sources  # noqa: PLC0415 - loaded already
+
+            sources = locate_sources(settings)
+            facts["schemas_dir"] = sources.schemas.display_path if sources.schemas else "-"
+            facts["examples_dir"] = sources.examples.display_path if sources.examples else "-"
+        with lifecycle.announce_ready(settings.ready_file, facts):
             limit, drain = settings.rpc_frame_limit, settings.drain
-            await rpc.serve_client(dispatcher, wire, limit=limit, drain=drain, shutdown=stop)
+            await rpc.RpcConnection(dispatcher, wire, limit=limit, drain=drain, shutdown=stop).run()
 
 
 async def serve_legacy(
     settings: Settings, served_toolsets: Sequence[Toolset], status: ServerStatus, descriptors: tuple[int, int]
 ) -> None:
     """Serve the legacy wire on two descriptors until the client disconnects or a signal arrives."""
-    from cleats.transports.legacy import wire as legacy  # noqa: PLC0415 - only when it is served
+    from cleats.transports.legacy import LegacyConnection  # noqa: PLC0415 - only when it is served
 
     opening = open_dispatcher(settings, served_toolsets, status)
     async with _open_stdio(opening, descriptors) as (dispatcher, wire, stop):
         with _log_serving("legacy", served_toolsets, stop):
-            await legacy.serve_client(
-                dispatcher,
-                wire,
-                capabilities=capabilities.detect_capabilities(),
-                limit=settings.frame_limit,
-                drain=settings.drain,
-                shutdown=stop,
+            block, limit, drain = (
+                capabilities.detect_capabilities(capabilities.find_lint_root(settings)),
+                settings.frame_limit,
+                settings.drain,
             )
+            await LegacyConnection(dispatcher, wire, capabilities=block, limit=limit, drain=drain, shutdown=stop).run()
 
 
 async def serve_http(
@@ -302,16 +318,15 @@ async def serve_http(
     from cleats.transports.mcp.http import open_endpoint  # noqa: PLC0415
 
     indexes = open_indexes(settings)
-    accesses = caller_access.build_accesses(
-        settings,
-        served_toolsets,
-        find_root=lambda folder: indexes.find_repository(None if folder is None else str(folder)).root,
-    )
+
+    def find_root(folder: Path | None) -> Path:
+        return indexes.find_repository(None if folder is None else str(folder)).root
+
+    accesses = caller_access.build_accesses(settings, served_toolsets, find_root=find_root)
+    views = [access.limit_dispatcher for access in accesses]
     with shutdown.watch_signals() as stop:
         async with (
-            open_mcp_servers(
-                settings, served_toolsets, status, [access.limit_dispatcher for access in accesses]
-            ) as servers,
+            open_mcp_servers(settings, served_toolsets, status, views) as servers,
             AsyncExitStack() as sessions,
         ):
             endpoints = [await sessions.enter_async_context(open_endpoint(server, settings)) for server in servers]
@@ -328,22 +343,13 @@ async def serve_http(
             _freeze_startup_objects()
             with _log_serving("http", served_toolsets, stop):
                 on_ready()
-                await service.serve_api(
-                    settings,
-                    caller_apps,
-                    listener,
-                    vitals=status,
-                    ready_checks=service.collect_ready_checks(served_toolsets),
-                    close_sessions=close_sessions,
-                    shutdown=stop,
-                )
+                checks = {toolset.name: toolset.ready for toolset in served_toolsets if toolset.ready is not None}
+                ends = (close_sessions, stop)
+                await service.serve_api(settings, caller_apps, listener, *ends, vitals=status, ready_checks=checks)
 
 
 async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:
-    """Work for a fleet until a signal arrives: drive runs, refresh a shared index, or both.
-
-    With a concurrency of 0, no runs are driven.
-    """
+    """Work for a fleet until a signal arrives: drive runs (unless `concurrency` is 0), refresh a shared index."""
     with shutdown.watch_signals() as stop:
         tasks = []
         if drives_runs := bool(settings.database_url and concurrency):
@@ -368,15 +374,3 @@ async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:
             if isinstance(result, Exception):
                 raise result
         log.info("work.end reason=%s", stop.reason)
-
-
-def _collect_ready_facts(settings: Settings, served_toolsets: Sequence[Toolset]) -> dict[str, str]:
-    names = [toolset.name for toolset in served_toolsets]
-    facts = {"toolsets": ",".join(names)}
-    if "assets" in names:
-        from cleats.toolsets.assets.sources import locate_sources  # noqa: PLC0415 - loaded already
-
-        sources = locate_sources(settings)
-        facts["schemas_dir"] = sources.schemas.display_path if sources.schemas else "-"
-        facts["examples_dir"] = sources.examples.display_path if sources.examples else "-"
-    return facts

@@ -260,7 +260,7 @@ def test_a_folder_without_a_file_to_check_is_no_success(home: Path) -> None:
 
     process = run_assets(home, "validate", "empty")
 
-    assert (process.returncode, process.stdout) == (1, "0 files: there is no .json file to check\n")
+    assert (process.returncode, process.stdout) == (1, "0 files: there is no file to check\n")
 
 
 def test_a_folder_that_may_not_be_read_is_told_as_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +353,57 @@ def test_a_file_can_be_held_against_the_file_of_a_schema(home: Path) -> None:
     gone = run_assets(home, "validate", asset, "--schema", "set/jsonschema/nope.json")
 
     assert process.stdout.startswith(f"{asset} (tone)\n  /envelope/attack  expected at least 0\n")
-    assert "  there is no schema 'nope'\n" in gone.stdout
+    assert gone.returncode == 2
+    assert "--schema: there is no file 'set/jsonschema/nope.json'" in gone.stderr
+
+
+def test_the_file_of_a_schema_is_read_with_what_it_refers_to_and_without_its_neighbours(tmp_path: Path) -> None:
+    schemas = tmp_path / "schemas"
+    (schemas / "sub").mkdir(parents=True)
+    documents = {
+        "main.json": {"properties": {"a": {"$ref": "sub/part.json#/$defs/a"}, "b": {"$ref": "https://x.test/b.json"}}},
+        "sub/part.json": {"$defs": {"a": {"$ref": "leaf.json"}}},
+        "sub/leaf.json": {"type": "integer"},
+        "b.json": {"$id": "https://x.test/b.json", "type": "string"},
+    }
+    for name, document in documents.items():
+        (schemas / name).write_text(json.dumps(document))
+    os.mkfifo(schemas / "neighbour.schema.json")  # reading it would never end
+    (schemas / "broken.schema.json").write_text("{")
+    (tmp_path / "asset.json").write_text('{"a": "x", "b": 1}')
+
+    process = run_assets(tmp_path, "validate", "asset.json", "--schema", "schemas/main.json", SYN_SCHEMAS_DIR="")
+
+    assert process.stdout.startswith("asset.json (main)\n  /a  expected integer\n  /b  expected string\n")
+    assert process.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "report"),
+    [
+        ("a.yaml", "name: x\nday: 2026-01-31\n", "1 file: 1 valid\n"),
+        ("a.yml", "- 1\n", "a.yml (a)\n  (root)  expected object\n"),
+        ("a.yaml", "name: 5\n", "a.yaml (a)\n  /name  expected string\n"),
+        ("a.yaml", "1: x\n", "a.yaml\n  it is no YAML (the key 1 is not text)\n"),
+        ("a.yaml", "a: [1\n", "a.yaml\n  it is no YAML (while parsing a flow sequence"),
+        ("a.yaml", "a: .nan\n", "a.yaml\n  it is no YAML (Out of range float values are not JSON compliant"),
+        ("a.yaml", "a: !!python/object:os.system x\n", "a.yaml\n  it is no YAML (could not determine a constructor"),
+        ("a.yaml", "a: &a [*a]\n", "a.yaml\n  it is no YAML (Circular reference detected)\n"),
+        ("a.jsonc", '{"name": "x", /* c */ } // d', "1 file: 1 valid\n"),
+        ("a.jsonc", '{"name": 5,}', "a.jsonc (a)\n  /name  expected string\n"),
+        ("a.jsonc", '{"a": 1, "a": 2}', "a.jsonc\n  it is no JSON with comments ('a' is there twice)\n"),
+        ("a.json", "{} // d", "a.json\n  it is no JSON (line 1 column 4)\n"),
+    ],
+)
+def test_yaml_and_json_with_comments_are_checked_like_json(tmp_path: Path, name: str, text: str, report: str) -> None:
+    (tmp_path / "schemas").mkdir()
+    schema = {"type": "object", "properties": {"name": {"type": "string"}, "day": {"type": "string"}}}
+    (tmp_path / "schemas" / "a.schema.json").write_text(json.dumps(schema))
+    (tmp_path / name).write_text(text)
+
+    process = run_assets(tmp_path, "validate", name, "--schemas", "schemas")
+
+    assert process.stdout.startswith(report), process.stdout
 
 
 def test_without_any_schema_the_report_says_how_to_have_some(tmp_path: Path) -> None:

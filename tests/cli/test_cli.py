@@ -19,6 +19,7 @@ from cleats.cli import output
 from cleats.cli.main import COMMANDS_BY_NAME, cli
 from cleats.cli.tool_command import json_command
 from cleats.cli.tools import describe_type, first_sentence
+from cleats.contract.snapshot import attach_results
 from cleats.settings import Settings
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.requirements import requirement
@@ -242,14 +243,16 @@ def test_a_folder_that_is_gone_is_said_to_be_so(shell: Shell) -> None:
 
 
 @requirement("c:sigint:exit", "c:sigterm:exit")
+@pytest.mark.parametrize("module", ["cleats.cli.main", "cleats.app"])
 @pytest.mark.parametrize("command", ["serve", "http"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_that_is_still_starting_leaves_with_zero_on_a_signal(
-    shell: Shell, command: str, number: signal.Signals
+def test_a_server_that_is_still_starting_leaves_with_zero_and_a_message_on_a_signal(
+    shell: Shell, module: str, command: str, number: signal.Signals
 ) -> None:
-    result = shell.run(command, "skills", PYTHONPATH=_install_signal(shell, "cleats.app", number))
+    result = shell.run(command, "skills", PYTHONPATH=_install_signal(shell, module, number))
 
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    message = f"serve.end reason={number.name}, before the server was ready\n"
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", message)
 
 
 @pytest.mark.parametrize("path", HELP_BY_COMMAND)
@@ -297,8 +300,9 @@ def test_tools_shows_the_timeout_in_force(shell: Shell) -> None:
     assert "90 s" in result.stdout
 
 
-def test_tools_as_json_is_what_the_contract_snapshot_says(shell: Shell) -> None:
-    snapshot = json.loads(shell.run("contract", "snapshot").stdout)
+def test_tools_as_json_is_what_the_contract_snapshot_says_with_the_results_in_full(shell: Shell) -> None:
+    results = json.loads((REPOSITORY_ROOT / "contracts" / "results.json").read_bytes())
+    snapshot = attach_results(json.loads(shell.run("contract", "snapshot").stdout), results)
 
     everything = json.loads(shell.run("tools", "--json").stdout)
     one = json.loads(shell.run("tools", "--json", "--show", "check_status").stdout)

@@ -10,44 +10,63 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.cli import client_config
+from cleats.cli.clients import CLIENTS_BY_NAME, ServerCommand
 from tests.support.shell import EXIT_TIMEOUT_SECONDS, LAW_SETTINGS, Shell
 
 CONFIG_READERS: dict[str, Callable[[str], Any]] = {
-    "claude-code": lambda text: json.loads(text)["mcpServers"]["cleats"],
-    "claude-desktop": lambda text: json.loads(text)["mcpServers"]["cleats"],
-    "cursor": lambda text: json.loads(text)["mcpServers"]["cleats"],
+    **dict.fromkeys(CLIENTS_BY_NAME, lambda text: json.loads(text)["mcpServers"]["cleats"]),
     "codex": lambda text: tomllib.loads(text)["mcp_servers"]["cleats"],
     "vscode": lambda text: json.loads(text)["servers"]["cleats"],
-    "gemini": lambda text: json.loads(text)["mcpServers"]["cleats"],
     "zed": lambda text: json.loads(text)["context_servers"]["cleats"],
+    "opencode": lambda text: json.loads(text)["mcp"]["cleats"],
+    "continue": lambda text: yaml.safe_load(text)["mcpServers"][0],
 }
 
 
-@pytest.mark.parametrize("client", client_config.CLIENTS_BY_NAME)
+def read_argv(client: str, text: str) -> list[str]:
+    entry = CONFIG_READERS[client](text)
+    return entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
+
+
+@pytest.mark.parametrize("client", CLIENTS_BY_NAME)
 def test_stdout_has_only_the_block_and_stderr_says_where_it_goes(shell: Shell, client: str) -> None:
     process = shell.run("client-config", client, "--toolset", "code")
 
-    entry = CONFIG_READERS[client](process.stdout)
     assert process.returncode == 0
-    assert entry["args"][-2:] == ["serve", "code"]
-    assert entry.get("type", "stdio") == "stdio"
-    assert next(iter(client_config.CLIENTS_BY_NAME[client].files.values())) in process.stderr
+    assert read_argv(client, process.stdout)[-2:] == ["serve", "code"]
+    assert all(path in process.stderr for files in CLIENTS_BY_NAME[client].files.values() for path in files.values())
+
+
+def test_a_registration_is_lean_unless_toolsets_are_named(shell: Shell) -> None:
+    lean = shell.run("client-config", "cursor").stdout
+    whole = shell.run("client-config", "cursor", "--toolset", "all", "--read-only").stdout
+    chosen = shell.run("client-config", "cursor", "--tools", "find_code,skill").stdout
+
+    assert read_argv("cursor", lean)[-3:] == ["serve", "explore", "skills"]
+    assert read_argv("cursor", whole)[-2:] == ["serve", "--read-only"]
+    assert read_argv("cursor", chosen)[-3:] == ["serve", "--tools", "find_code,skill"]
+
+
+@pytest.mark.parametrize("client", ["gemini", "opencode", "qwen", "cline", "continue"])
+def test_clients_that_refuse_our_protocol_version_negotiate(shell: Shell, client: str) -> None:
+    entry = CONFIG_READERS[client](shell.run("client-config", client).stdout)
+
+    assert (entry.get("env") or entry["environment"]) == {"CLEATS_PROTOCOL": "negotiate"}
 
 
 @LAW_SETTINGS
 @given(command=st.text(min_size=1), toolsets=st.lists(st.text(), max_size=2))
-@pytest.mark.parametrize("client", client_config.CLIENTS_BY_NAME)
+@pytest.mark.parametrize("client", CLIENTS_BY_NAME)
 def test_every_block_gives_back_the_command_it_was_made_of(client: str, command: str, toolsets: list[str]) -> None:
-    launch = client_config.ServerCommand(command, ("serve", *toolsets))
+    launch = ServerCommand(command, ("serve", *toolsets))
 
-    entry = CONFIG_READERS[client](client_config.CLIENTS_BY_NAME[client].render_block(launch))
-
-    assert [entry["command"], *entry["args"]] == launch.argv
+    assert read_argv(client, CLIENTS_BY_NAME[client].render_block(launch)) == launch.argv
 
 
 def test_the_registered_command_starts_a_server_from_anywhere(shell: Shell) -> None:
@@ -70,11 +89,13 @@ def test_the_registered_command_starts_a_server_from_anywhere(shell: Shell) -> N
 def test_the_repository_that_is_named_is_the_one_that_is_served(shell: Shell) -> None:
     project = shell.folder / "a project"
     project.mkdir()
-    entry = CONFIG_READERS["codex"](shell.run("client-config", "codex", "--repo", "a project").stdout)
+    entry = CONFIG_READERS["codex"](
+        shell.run("client-config", "codex", "--toolset", "code", "--repo", "a project").stdout
+    )
     request_line = b'{"jsonrpc":"2.0","id":1,"method":"check_status"}\n'
 
     served = subprocess.run(
-        [entry["command"], *entry["args"], "code", "--wire", "rpc"],
+        [entry["command"], *entry["args"], "--wire", "rpc"],
         cwd="/",
         env={"HOME": str(shell.folder), "MCP_READY_FILE": "/dev/null"},
         input=request_line,
@@ -108,13 +129,13 @@ def test_without_a_client_they_are_listed(shell: Shell) -> None:
     process = shell.run("client-config")
     as_json = shell.run("client-config", "--json")
 
-    assert [line.split()[0] for line in process.stdout.splitlines()[1:]] == list(client_config.CLIENTS_BY_NAME)
-    assert list(json.loads(as_json.stdout)) == list(client_config.CLIENTS_BY_NAME)
+    assert [line.split()[0] for line in process.stdout.splitlines()[1:]] == list(CLIENTS_BY_NAME)
+    assert list(json.loads(as_json.stdout)) == list(CLIENTS_BY_NAME)
 
 
 @pytest.mark.parametrize(
     ("platform", "place"),
-    [("linux", ".config"), ("darwin", "Library"), ("win32", "APPDATA"), ("plan9", ".config")],
+    [("linux", ".config"), ("darwin", "Library"), ("win32", "AppData"), ("plan9", ".config")],
 )
 def test_the_list_has_the_file_of_this_system(platform: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = SimpleNamespace(platform=platform, argv=sys.argv, executable=sys.executable)
@@ -130,4 +151,4 @@ def test_an_unknown_client_is_told_the_known_ones(shell: Shell) -> None:
     process = shell.run("client-config", "emacs")
 
     assert (process.returncode, process.stdout) == (2, "")
-    assert f"there are: {', '.join(client_config.CLIENTS_BY_NAME)}." in process.stderr
+    assert f"there are: {', '.join(CLIENTS_BY_NAME)}." in process.stderr

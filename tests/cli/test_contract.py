@@ -20,6 +20,7 @@ from cleats.contract.compat import RULES
 from cleats.contract.snapshot import encode_snapshot
 from cleats.transports.mcp.client import ServerFaultError, read_surface
 from tests.support.paths import REPOSITORY_ROOT, TESTS_FOLDER
+from tests.support.requirements import requirement
 
 STOCK_SERVER_PATH = TESTS_FOLDER / "fixtures" / "stock_server.py"
 COMMAND_TIMEOUT_SECONDS = 60
@@ -108,6 +109,62 @@ def test_the_committed_contract_is_the_current_one_to_the_byte(shell: ContractSh
     assert shell.run("snapshot").stdout.encode() == ((shell.folder / "contracts/tools.json").read_bytes())
 
 
+@requirement("a:tests:snapshot", "b:artifacts:snapshot")
+def test_the_committed_contract_is_what_a_running_server_lists(shell: ContractShell) -> None:
+    server_command = f"'{sys.executable}' -m cleats serve"
+
+    taken = shell.run("snapshot", "--server", server_command, "-o", "live.json")
+    compared = shell.run("diff", str(REPOSITORY_ROOT / "contracts" / "tools.json"), "live.json")
+
+    assert (taken.code, compared.code) == (0, 0), taken.stderr + compared.stdout
+    assert compared.stdout.rstrip().endswith("nothing changed.")
+    assert shell.read_json("live.json")["tools"]
+
+
+def test_a_file_that_lists_something_else_than_the_server_is_noticed(shell: ContractShell) -> None:
+    contract = json.loads((REPOSITORY_ROOT / "contracts" / "tools.json").read_bytes())
+    shell.write_json("live.json", {**contract, "server": {"name": "cleats", "version": "1"}})
+    contract["tools"]["search"]["outputSchema"]["properties"]["more"] = {"type": "string"}
+    shell.write_json("old.json", contract)
+
+    compared = shell.call("diff", "old.json", "live.json")
+
+    assert compared.code == 1
+    assert "OUTPUT_PROPERTY_REMOVED" in compared.stdout
+
+
+def test_a_change_of_code_and_file_together_still_needs_the_bump_since_the_release(shell: ContractShell) -> None:
+    shell.run("check", "--accept")
+    released = shell.run("release")
+    [path] = (shell.folder / "contracts" / "released").iterdir()
+    old = json.loads(path.read_bytes())
+    del old["tools"]["search"]["inputSchema"]["properties"]["query"]
+    old["tools"]["gone"] = {"inputSchema": {"type": "object"}, "schemaVersion": 1}
+    path.write_bytes(encode_snapshot(old))
+
+    refusal = shell.run("check")
+    again = shell.run("release")
+    replaced = shell.run("release", "--replace")
+
+    assert released.code == 0, released.stderr
+    assert (refusal.code, again.code) == (1, 1)
+    assert "TOOL_REMOVED" in refusal.stdout
+    assert "--replace" in again.stderr
+    assert replaced.code == 0
+    assert shell.run("check").code == 0
+
+
+def test_the_newest_release_is_the_one_with_the_highest_version(shell: ContractShell) -> None:
+    shell.run("check", "--accept")
+    contract = shell.read_json("contracts/tools.json")
+    shell.write_json("contracts/released/1.9.0.json", {**contract, "schemaVersion": "1.9.0", "tools": {}})
+    shell.write_json("contracts/released/1.10.0.json", {**contract, "schemaVersion": "1.10.0"})
+
+    result = shell.run("check", "--format", "json")
+
+    assert json.loads(result.stdout)["old"] == "1.10.0"
+
+
 def test_without_a_committed_contract_there_is_nothing_to_check(shell: ContractShell) -> None:
     result = shell.run("check")
 
@@ -147,7 +204,7 @@ def test_a_right_bump_has_to_be_written_down_before_it_passes(shell: ContractShe
 
 
 def test_the_bump_can_be_measured_against_a_commit(shell: ContractShell) -> None:
-    shell.run("snapshot", "-o", "contracts/tools.json")
+    shell.run("check", "--accept")
     current = shell.read_json("contracts/tools.json")
     before = {**current, "tools": {**current["tools"], "gone": {"inputSchema": {}}}}
     shell.write_json("contracts/tools.json", before)

@@ -1,9 +1,36 @@
 """Spec a: tool-schema stability, and how process trees end."""
 
+SPEC_CODES = {
+    *(
+        "INVALID_REQUEST",
+        "NOT_FOUND",
+        "NO_INDEX",
+        "CAPABILITY_MISSING",
+        "QUEUE_OVERLOADED",
+        "TOOL_TIMEOUT",
+        "CANCELLED",
+    ),
+    *("INTERNAL", "UNAUTHORIZED", "FORBIDDEN", "DOWNLOAD_VERIFY_FAILED", "ARCHIVE_UNSAFE", "ARCHIVE_TOO_LARGE"),
+    "UNKNOWN_TOOL",  # b §5.1
+    # e
+    *(
+        "INVALID_INPUT",
+        "SCHEMA_VALIDATION_FAILED",
+        "INVALID_URL",
+        "UNSUPPORTED_SITE",
+        "REPO_NOT_FOUND",
+        "RUN_NOT_FOUND",
+    ),
+    *("ILLEGAL_STATE", "TOOLCHAIN_MISSING", "GATE_FAILED", "FIX_EXHAUSTED", "ALLOWED_PATHS_VIOLATION"),
+    "COMMIT_SERVICE_ERROR",
+}
+"""The error codes that a specification has: a §6 and those of b and e."""
+
 SENTENCES = {
     # a, part 1: versions (§2)
     "a:definition:fields": "§2.1 A definition has name, description, inputSchema, schemaVersion.",
     "a:definition:tooling-version": "§2.1 A definition should have a toolingVersion.",
+    "a:definition:monotonic": "§2.1 The schemaVersion of a tool is an integer that never falls.",
     "a:bump:required-argument": "§2.2 An added required argument needs a schemaVersion bump.",
     "a:bump:meaning": "§2.2 A changed meaning of an argument needs a bump.",
     "a:bump:default": "§2.2 A default that alters behaviour needs a bump.",
@@ -26,9 +53,11 @@ SENTENCES = {
     "a:tools:workspace_status": "§3.2 There is `workspace_status`.",
     # a: arguments (§4)
     "a:arguments:unknown-refused": "§4.1 Unknown fields are rejected as INVALID_REQUEST.",
+    "a:calls:deterministic": "§4.1 Equal calls have equal results.",
     "a:arguments:reserved-refused": "§4.1 A reserved field is rejected when it is set.",
     "a:arguments:none-ignored": "§4.2 No field is accepted and ignored.",
     # a: results (§5), errors (§6)
+    "a:result:object": "§5.1 The result of a tool is a JSON object.",
     "a:result:valid-json": "§5.1 The text of the first content item is valid JSON.",
     "a:result:success-is-no-error": "§5.1 A success does not set isError.",
     "a:error:message-and-code": "§5.2 An error has a message and a code of the table.",
@@ -36,6 +65,7 @@ SENTENCES = {
     "a:result:wrapped": "§5.1 On the legacy wire a result is one text item, the tool's JSON.",
     "a:error:flat": "§5.2 On the legacy wire an error is isError and a flat object.",
     "a:error:optional-fields": "§5.2 It may have trimmed stderr and stdout, timeoutMs, a hint.",
+    "a:error:few-codes": "§6 A code is not added lightly.",
     "a:error:unknown-name": "§6 An unknown tool name is INVALID_REQUEST.",
     # a: cancellation (§7)
     "a:cancel:one-answer": "§7.1 A cancelled request gets exactly one answer.",
@@ -56,6 +86,8 @@ SENTENCES = {
     # a: tests that must exist (§10)
     "a:tests:snapshot": "§10 Names, required fields and schemaVersion are snapshot-tested.",
     "a:tests:arguments": "§10 Each field of a tool affects what it does, or is refused.",
+    "a:tests:cancellation": "§10 Tests cancel calls and see that their work stops.",
+    "a:tests:timeout": "§10 Tests let calls time out and see that no process is orphaned.",
     # a, part 2: process trees
     "a:kill:all-descendants": "Part 2 §1 All descendants of a tool's subprocess are ended.",
     "a:kill:one-primitive": "Part 2 §2 Only the shared primitive ends processes.",

@@ -32,6 +32,7 @@ SENTENCES = {
     "b:envelope:success": "§4.2 A success is ok, result, _meta.",
     "b:envelope:error": "§4.2 An error is ok, error{code, message, details?}, _meta.",
     "b:envelope:reserved-keys": "§4.3 Nothing is merged into the top level.",
+    "b:envelope:error-details": "§4.3 Additional data of a failure is inside error.details.",
     "b:envelope:meta-required": "§4.4 _meta has schemaVersion, toolingVersion and ts in UTC.",
     "b:envelope:meta-optional": "§4.4 _meta has requestId, repo, durationMs, structured warnings.",
     "b:errors:one-source": "§5.1 String codes come from one table.",
@@ -42,6 +43,7 @@ SENTENCES = {
     "b:mcp:json-rpc": "§6.1 The server speaks MCP over JSON-RPC 2.0.",
     "b:mcp:protocol-pin": "§6.1 Another version is answered with 2025-11-25.",
     "b:mcp:sdk": "§6.2.1 The official SDK, pinned, is a runtime dependency.",
+    "b:mcp:no-own-framing": "§6.2.1 The server uses the SDK's entry points and has no framing of its own.",
     "b:mcp:one-line": "§6.2 A message is one line of JSON, ended by one LF.",
     "b:mcp:stdout-frames-only": "§6.2 stdout carries protocol messages only.",
     "b:mcp:logs-on-stderr": "§6.2 Logs go to stderr.",
@@ -100,4 +102,19 @@ SENTENCES = {
     "b:parity:outputs": "§8 MCP outputs match HTTP outputs, modulo ts and durationMs.",
     # b: artifacts (§10)
     "b:artifacts:snapshot": "§10 A generated snapshot of the tool schemas is committed.",
+    "b:artifacts:input-validation": "§10 The inputs of every tool are validated against its schema.",
+    "b:artifacts:conformance-tests": "§10 Conformance tests of MCP and of the HTTP API are in the repository.",
 }
+
+DIVERGENCES = {
+    "b:mcp:no-own-framing": (
+        "Messages, versions and result shapes are the SDK's, and every line is what its stdio transport reads and "
+        "writes; the byte streams below are ours, because that transport drops malformed lines and loses answers at "
+        "the end of input. docs/design.md, MCP on the official SDK."
+    ),
+    "b:http:envelope": (
+        "/openapi.json has no envelope: an OpenAPI document has its own top level, and inside an envelope no program "
+        "could read it. docs/http.md, Answers."
+    ),
+}
+"""Sentences that hold in another way than they say, with the reason and the page that explains it."""

@@ -38,11 +38,11 @@ SENTENCES = {
     # d: contracts (§4)
     "d:list-schemas": "§4 list_schemas gives name, version and path of each schema.",
     "d:get-schema": "§4 get_schema gives the schema and its version.",
-    "d:get-schema:not-found": "§4 get_schema of an unknown name is not_found.",
+    "d:get-schema:not-found": "§4 get_schema of any other name is not_found.",
     "d:list-examples": "§4 list_examples gives component and path.",
     "d:list-examples:filter": "§4 list_examples takes a component or all.",
     "d:get-example": "§4 get_example gives example, schema and validated.",
-    "d:get-example:not-found": "§4 get_example of an unknown path is not_found.",
+    "d:get-example:not-found": "§4 get_example of any other path is not_found.",
     "d:get-example:validated": "§4 validated is found out at call time, against that schema.",
     "d:validate": "§4 validate_asset gives ok, and errors and reason when it is not.",
     "d:validate:schema-required": "§4 validate_asset requires a schema.",
@@ -68,15 +68,20 @@ SENTENCES = {
     # d: environment, dependencies (§7, §8)
     "d:environment": "§7 Each variable has its name and its default.",
     "d:python": "§8 Python 3.11 or later is enough.",
-    "d:draft": "§8 Validation is draft 2020-12.",
+    "d:dependencies": (
+        "§8 The runtime depends on jsonschema and httpx. Divergence by design: jsonschema-rs and httpx2 replace them."
+    ),
+    "d:draft": "§8 Validation is draft 2020-12, or the older draft that a schema declares.",
     "d:base-uri": "§8 Without $id the base URI is derived from the path of the file.",
     # d: aliases (§9)
     "d:alias": "§9 nested-synesthetic-asset validates as synesthetic-asset.",
-    "d:alias:examples": "§9 The submodule's nested examples validate.",
+    "d:alias:examples": "§9 The submodule's examples validate: assets as nested assets, others as their component.",
     "d:alias:schema-ref": "§9 A top-level $schemaRef is ignored and not resolved.",
     # d: command line (§10, §11)
     "d:cli:validate": "§10 --validate PATH emits a JSON result.",
     "d:cli:exit-codes": "§10 It exits 0 on success, 1 on a failed validation, 2 on I/O or parsing.",
     "d:package:install": "§11 pip installs requirements.txt, and then the package.",
     "d:package:version": "§11 The package says its version.",
+    "d:package:tests": "§11 pytest -q passes.",
+    "d:package:match": "§11 Implementation, docs and tests match the spec.",
 }

@@ -9,8 +9,7 @@ from typing import Any
 import anyio
 
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.registry import locate_program
-from cleats.toolsets.launch.gates.runner import GateVerdict, run_gate
+from cleats.toolsets.launch.gates.registry import GateVerdict, locate_program, run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.gates.worktree import list_changes
 from cleats.toolsets.launch.patching.patches import make_bundle, make_create_patch

@@ -41,6 +41,7 @@ class HttpReply:
         assert self.json.keys() == {"ok", "error", "_meta"}
         assert self.json["ok"] is False
         assert self.json["_meta"].keys() >= {"schemaVersion", "toolingVersion", "ts"}
+        assert self.json["error"].keys() == {"code", "message", "details"}
         return self.json["error"]
 
     @property

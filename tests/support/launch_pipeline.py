@@ -3,13 +3,14 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from cleats.settings import make_settings
 from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.config.normalise import normalise_config
+from cleats.toolsets.launch.drive.pipeline import WORKER_FUNCTIONS
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.runs.storage import RunFolder
 from tests.support.launch_sites import commit_folder
@@ -66,9 +67,9 @@ class Pipeline:
         """Run steps; their outputs count only if they succeed."""
         for step in steps:
             job = self.build_job(step, **overrides)
-            worker = import_module(f"cleats.toolsets.launch.workers.{step.partition(':')[0]}")
+            run_step = resolve_name(WORKER_FUNCTIONS[step.partition(":")[0]])
             try:
-                self.facts[step] = asyncio.run(worker.run(job))
+                self.facts[step] = asyncio.run(run_step(job))
             finally:
                 self.events += job.events
             self.inputs.update(job.outputs)

@@ -13,13 +13,12 @@ from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.drive.pipeline import STEP_KINDS
 from cleats.toolsets.launch.drive.run_driver import RecordObserver
-from cleats.toolsets.launch.drive.step_events import StepResult
-from cleats.toolsets.launch.drive.worker_process import ProgressCallback, WorkerLauncher, parse_event_drafts
 from cleats.toolsets.launch.runs import artifacts as documents
-from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.runs.job import ProgressCallback, StepResult, WorkerJob, WorkerLauncher, parse_event_drafts
 from cleats.toolsets.launch.runs.states import RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
-from cleats.toolsets.launch.store.interface import Run, RunLease, RunStore
+from cleats.toolsets.launch.store.model import Run, RunLease
+from cleats.toolsets.launch.store.run_store import RunStore
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from tests.support.held_locks import close_after_test
 from tests.support.paths import REPOSITORY_ROOT
@@ -71,7 +70,7 @@ def _encode_artifact(data: Any) -> bytes:
     return data.encode() if isinstance(data, str) else documents.encode_canonical_json(data)
 
 
-WORKER_MODULES = dict.fromkeys(STEP_KINDS, "tests.support.servers.launch_worker")
+WORKER_FUNCTIONS = dict.fromkeys(STEP_KINDS, "tests.support.servers.launch_worker:run")
 """The worker module of every step: the small worker of the tests, run in a real process."""
 
 TEST_PACE = LeaseTiming(lease_seconds=60.0, renew_seconds=0.2, check_seconds=0.05, retry_seconds=0.02)
@@ -104,7 +103,7 @@ def create_engine(
     test_engine = RunEngine(
         store or close_after_test(SqliteStore(tmp_path / "runs.db")),
         tmp_path / "runs",
-        modules=WORKER_MODULES,
+        functions=WORKER_FUNCTIONS,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY_ROOT)},
         grace=0.2,
         pace=pace,

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from cleats.toolsets.code.analysis.facts import CallArgument, Chunk, DataFlowStep, Invocation
-from cleats.toolsets.code.analysis.risk.flow_solver import solve_function
 from cleats.toolsets.code.analysis.risk.function_flows import summarize_chunk
-from cleats.toolsets.code.analysis.risk.linking import build_risk
+from cleats.toolsets.code.analysis.risk.linking import build_risk, solve_function
 from cleats.toolsets.code.analysis.risk.rules import load_rules
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary, Risk
 

@@ -69,7 +69,7 @@ def add_to_catalogue(catalogue: IndexCatalogue, file: ShopFile) -> None:
     data = file.text.encode()
     file.chunks.sort(key=lambda chunk: (chunk.start, -chunk.end))
     facts = FileFacts(file.lang, file.mode, data.count(b"\n") + 1, file.chunks, file.imports)
-    file_digest = digest_file(file.path, facts, data)
+    attributes, vectors = digest_file(file.path, facts, data)
     rows = [
         ChunkRow(
             *(
@@ -93,8 +93,8 @@ def add_to_catalogue(catalogue: IndexCatalogue, file: ShopFile) -> None:
             *(file.lang, file.mode, facts.lines, ""),
             encode_msgpack(Relations(file.imports)),
             zlib.compress(data, 1),
-            file_digest.vectors,
-            file_digest.attributes,
+            vectors,
+            attributes,
             rows,
         )
     )
@@ -132,7 +132,7 @@ def build_generation(
         catalogue.commit()
     if not parts:
         return folder
-    write_shards(folder / "catalogue.db", folder, previous, lambda *_: None)
+    write_shards(folder, previous, lambda *_: None)
     write_fts_index(folder)
     return folder
 

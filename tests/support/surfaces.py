@@ -16,7 +16,7 @@ from typing import Any
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Failed
 from cleats.contract.payload import FLAT, LAUNCH, AnswerMeta, Payload
-from cleats.transports.legacy.replies import LIFTED_DETAILS
+from cleats.transports.legacy import LIFTED_DETAILS
 from tests.support.http_client import CLEATS_COMMAND, WebServer, run_web_server
 from tests.support.mcp_client import ServerPeer, start_legacy_server, start_server
 from tests.support.shell import Shell
@@ -27,10 +27,17 @@ FLAT_ERROR_KEYS = {"message", "code", "hint", "details", *LIFTED_DETAILS}
 
 @dataclass(frozen=True)
 class SurfaceAnswer:
-    """An answer in the form that all surfaces share."""
+    """An answer in the form that all surfaces share: a hint is part of the message, and only there."""
 
     ok: bool
     payload: Any
+
+    def __post_init__(self) -> None:
+        error = self.payload.get("error", self.payload) if not self.ok else {}
+        if isinstance(error.get("details"), dict):
+            hint = error["details"].pop("hint", "")
+            if not error["message"].endswith(hint):
+                error["message"] = ToolError(ErrorCode.INTERNAL, error["message"], hint=hint).explanation
 
 
 class SurfaceClient(ABC):
@@ -41,19 +48,20 @@ class SurfaceClient(ABC):
         """Call a tool and return its normalized answer."""
 
 
-def rebuild_failure(
-    payload: Payload, error: Mapping[str, Any], arguments: Mapping[str, Any] | None = None
-) -> SurfaceAnswer:
-    """Rebuild the payload of a tool for an error that a surface reported in its own format.
-
-    A launch payload also has the id of the run, which such a surface leaves out.
-    """
-    details = error.get("details")
-    run_id = (arguments or {}).get("run_id", "")
-    has_run = error["code"] not in {"INVALID_REQUEST", "INVALID_INPUT"}
-    meta = AnswerMeta(notes={"run_id": run_id} if run_id and has_run else {})
-    tool_error = ToolError(ErrorCode[error["code"]], error["message"], hint=error.get("hint", ""), details=details)
-    body = payload.render_outcome(Failed(tool_error), meta).body
+def rebuild_failure(payload: Payload, error: Mapping[str, Any]) -> SurfaceAnswer:
+    """Rebuild the payload of a tool for an error that a surface reported in its own format."""
+    details, retryable = error.get("details"), None
+    if isinstance(details, Mapping):
+        retryable = details.get("retryable")
+        details = {name: value for name, value in details.items() if name not in {"retryable", "hint"}}
+    tool_error = ToolError(
+        ErrorCode[error["code"]],
+        error["message"],
+        hint=error.get("hint", ""),
+        retryable=retryable,
+        details=details or None,
+    )
+    body = payload.render_outcome(Failed(tool_error), AnswerMeta()).body
     assert body is not None
     return SurfaceAnswer(False, _remove_meta(body))
 
@@ -124,9 +132,23 @@ class HttpSurfaceClient(SurfaceClient):
     def call(self, tool: str, payload: Payload, arguments: Mapping[str, Any]) -> SurfaceAnswer:
         reply = self.web.post(f"/tools/{tool}", dict(arguments))
         if reply.status != 200:
-            return rebuild_failure(payload, reply.error, arguments)
+            return _unwrap_http_failure(payload, reply.error)
         result = reply.result
         return SurfaceAnswer(result["ok"] if payload is FLAT else True, result)
+
+
+def _unwrap_http_failure(payload: Payload, error: Mapping[str, Any]) -> SurfaceAnswer:
+    """Return the payload of a tool, whose own fields are among the details of the envelope's error."""
+    if payload not in (FLAT, LAUNCH):
+        return rebuild_failure(payload, error)
+    facts = {name: value for name, value in error["details"].items() if name != "hint"}
+    retryable = facts.pop("retryable", False)
+    if payload is FLAT:
+        return SurfaceAnswer(False, {"ok": False, **facts})
+    run = {"run_id": facts.pop("run_id")} if "run_id" in facts else {}
+    code = "INVALID_INPUT" if error["code"] == "INVALID_REQUEST" else error["code"]
+    own_error = {"code": code, "message": error["message"], "retryable": retryable, "details": facts}
+    return SurfaceAnswer(False, {"ok": False, **run, "error": own_error})
 
 
 class CliSurfaceClient(SurfaceClient):

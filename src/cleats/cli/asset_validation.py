@@ -12,7 +12,12 @@ import click
 from cleats.cli.output import format_columns, format_count
 from cleats.toolsets.assets import schema_names
 from cleats.toolsets.assets.validation import AssetValidator
-from cleats.transports.json_text import InvalidJsonError, decode_json
+from cleats.toolsets.code.workspace import parse_jsonc
+from cleats.transports.jsonrpc import InvalidJsonError, decode_json
+
+YAML_SUFFIXES = (".yaml", ".yml")
+ASSET_SUFFIXES = (".json", ".jsonc", *YAML_SUFFIXES)
+"""The suffixes of the files below a folder that may be assets."""
 
 UNREADABLE_REASONS = frozenset({"io_error", "parse_error"})
 _UNKNOWN_SCHEMA_ERROR = {"path": "/schema", "msg": "schema_not_found"}
@@ -56,7 +61,7 @@ class UnreadableFile(Exception):  # noqa: N818 - a state of a file
 
 
 def find_files(paths: Iterable[str]) -> Iterator[AssetFile]:
-    """Yield the files in `paths`, and every `.json` file below the folders in `paths`, in order."""
+    """Yield the files in `paths`, and every asset file below the folders in `paths`, in order."""
     for path in paths:
         if not Path(path).is_dir():
             yield AssetFile(path, is_explicit=True)
@@ -65,26 +70,17 @@ def find_files(paths: Iterable[str]) -> Iterator[AssetFile]:
         for current_folder, folders, names in os.walk(path, onerror=walk_errors.append):
             folders.sort()
             for name in sorted(names):
-                if name.endswith(".json"):
+                if name.lower().endswith(ASSET_SUFFIXES):
                     yield AssetFile(os.path.join(current_folder, name), is_explicit=False)  # noqa: PTH118 - keeps `./`
         # An unreadable folder is not an empty one; as a file it is reported as unreadable.
         yield from (AssetFile(error.filename, is_explicit=True) for error in walk_errors)
 
 
-def split_schema_path(schema: str) -> tuple[str, str]:
-    """Split the path of a schema file into its folder and its name there.
-
-    The schema may refer to other schemas in the same folder.
-    """
-    file = Path(schema)
-    return str(file.parent), schema_names.parse_file_name(file.name) or file.name
-
-
 def read_document(path: str) -> Any:
-    """Read a file and decode its JSON.
+    """Read a file and decode its JSON, or its YAML or JSON with comments if its name says so.
 
     Raises:
-        UnreadableFile: The file cannot be read or is not JSON.
+        UnreadableFile: The file cannot be read or decoded.
     """
     try:
         content = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
@@ -92,11 +88,72 @@ def read_document(path: str) -> Any:
         raise UnreadableFile("there is no such file", {"reason": "io_error", "detail": "file_not_found"}) from None
     except (OSError, ValueError):  # ValueError: the path contains a NUL
         raise UnreadableFile("it cannot be read", {"reason": "io_error", "detail": "read_failed"}) from None
+    if path.lower().endswith((".jsonc", *YAML_SUFFIXES)):
+        return _decode_text(path, content)
     try:
         return decode_json(content)
     except InvalidJsonError as error:
         detail = _locate_json_error(content, error)
         raise UnreadableFile(_describe_parse_error(detail), {"reason": "parse_error", "detail": detail}) from None
+
+
+def _decode_text(path: str, content: bytes) -> Any:
+    """Decode YAML or JSON with comments to a value of JSON."""
+    try:
+        text = content.decode()
+        value = _load_yaml(text) if path.lower().endswith(YAML_SUFFIXES) else parse_jsonc(text)
+        return decode_json(json.dumps(value, allow_nan=False).encode())  # no value that JSON cannot have
+    except UnicodeDecodeError:
+        raise UnreadableFile("it is not UTF-8", {"reason": "parse_error", "detail": "not_utf8"}) from None
+    except RecursionError:
+        detail = "nested_too_deeply"
+        raise UnreadableFile("it is nested too deeply", {"reason": "parse_error", "detail": detail}) from None
+    except (ValueError, TypeError) as error:
+        kind = "YAML" if path.lower().endswith(YAML_SUFFIXES) else "JSON with comments"
+        reason = " ".join(str(error).split())
+        detail = f"decode_error: {reason}"
+        raise UnreadableFile(f"it is no {kind} ({reason})", {"reason": "parse_error", "detail": detail}) from None
+
+
+def _load_yaml(text: str) -> Any:
+    """Load YAML by the core rules: a date is text, as it is in JSON, and every key must be text.
+
+    Raises:
+        ValueError: The text is not such YAML.
+    """
+    import yaml  # noqa: PLC0415 - few assets are YAML
+
+    class JsonLoader(yaml.SafeLoader):
+        """A loader that gives values of JSON only."""
+
+    JsonLoader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    try:
+        value = yaml.load(text, JsonLoader)  # noqa: S506 - a safe loader with fewer types
+    except (yaml.YAMLError, LookupError, AttributeError) as error:
+        raise ValueError(str(error)) from None
+    _check_keys(value)
+    return value
+
+
+def _check_keys(value: Any) -> None:
+    """Raise ValueError for a key that is not text; JSON would silently turn a number into text."""
+    seen_ids: set[int] = set()
+    pending_values = [value]
+    while pending_values:
+        current = pending_values.pop()
+        if isinstance(current, dict | list):
+            if id(current) in seen_ids:  # an alias
+                continue
+            seen_ids.add(id(current))
+        if isinstance(current, dict):
+            if wrong_keys := [key for key in current if not isinstance(key, str)]:
+                raise ValueError(f"the key {wrong_keys[0]!r} is not text")
+            pending_values.extend(current.values())
+        elif isinstance(current, list):
+            pending_values.extend(current)
 
 
 def _locate_json_error(content: bytes, error: InvalidJsonError) -> str:
@@ -185,7 +242,7 @@ def _summarize_checks(checks: Sequence[AssetCheck]) -> str:
     total = len(checks)
     counts["without a schema"] = counts.pop("no schema")
     parts = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    return f"{format_count(total, 'file')}: {parts or 'there is no .json file to check'}"
+    return f"{format_count(total, 'file')}: {parts or 'there is no file to check'}"
 
 
 def build_json_report(checks: Sequence[AssetCheck]) -> dict[str, Any]:

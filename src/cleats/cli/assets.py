@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from cleats.cli import completion
+from cleats.cli import tool_command
 from cleats.cli.output import UnusableInput, echo_json, format_columns, style_heading
 from cleats.settings import Settings, replace_settings
 
 if TYPE_CHECKING:
     from cleats.toolsets.assets.tools import AssetTools
+    from cleats.toolsets.assets.validation import AssetValidator
 
 
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
-
-
 SCHEMAS_OPTION = click.option("--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR.")
 EXAMPLES_OPTION = click.option("--examples", metavar="DIR", help="Folder of the examples, instead of SYN_EXAMPLES_DIR.")
 
@@ -29,8 +29,8 @@ EXAMPLES_OPTION = click.option("--examples", metavar="DIR", help="Folder of the 
 def assets() -> None:
     """Look at schemas and examples; validate, compare and publish assets.
 
-    Schemas are the *.schema.json files of one folder. Without an option or a variable they are
-    looked for in libs/synesthetic-schemas.
+    Schemas are the *.schema.json files of one folder. Without an option or a variable they are looked for in
+    libs/synesthetic-schemas.
 
     Examples:
       cleats assets validate my.json --schema schemas/tone.schema.json
@@ -39,8 +39,22 @@ def assets() -> None:
     """
 
 
+def _load_validator(settings: Settings, schema: str | None, schemas: str | None) -> "tuple[AssetValidator, str | None]":
+    """Return the validator to use, and the name of the schema that every file is checked against, if one was given."""
+    from cleats.toolsets.assets import library, validation  # noqa: PLC0415 - as below
+
+    if schema is None or schemas is not None or not schema.endswith(".json"):
+        return _load_assets(settings, schemas).validator, schema
+    if not Path(schema).expanduser().is_file():
+        raise UnusableInput(f"--schema: there is no file {schema!r}")
+    try:
+        schema_files, documents = library.read_schema_tree(Path(schema).expanduser())
+    except library.UnusableFileError as error:
+        raise UnusableInput(f"--schema: {schema!r} cannot be used ({error}).") from None
+    return validation.AssetValidator(schema_files, None, documents), next(iter(schema_files))
+
+
 def _load_assets(settings: Settings, schemas: str | None, examples: str | None = None) -> "AssetTools":
-    """Load schemas and examples, from the folders given on the command line or those of the settings."""
     from cleats.toolsets.assets.tools import load_assets  # noqa: PLC0415 - help needs none of it
 
     for option, folder in (("--schemas", schemas), ("--examples", examples)):
@@ -99,13 +113,10 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
         (asset_tools.get_schema, "name", "schema"),
         (asset_tools.get_example, "path", "example"),
     ):
-        try:
-            answer = _call_handler(tool, **{argument: name})
-        except ToolError:
-            continue
-        if answer["ok"]:
-            echo_json(answer[key])
-            return
+        with suppress(ToolError):
+            if (answer := _call_handler(tool, **{argument: name}))["ok"]:
+                echo_json(answer[key])
+                return
     known_names = [*asset_tools.files.schemas, *asset_tools.files.examples]
     close_matches = ", ".join(get_close_matches(name, known_names, n=3))
     advice = f"Did you mean: {close_matches}?" if close_matches else "See: cleats assets list"
@@ -116,11 +127,11 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
 
 
 @assets.command()
-@click.argument("paths", nargs=-1, required=True, shell_complete=completion.complete_files)
+@click.argument("paths", nargs=-1, required=True, shell_complete=tool_command.complete_files)
 @click.option(
     "--schema",
     metavar="NAME|FILE",
-    help="Check against this schema, whatever a file says; one of the folder, or any file.",
+    help="Check against this schema, whatever a file says: a name in the folder, or a file and what it refers to.",
 )
 @SCHEMAS_OPTION
 @JSON_OPTION
@@ -128,12 +139,13 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
 def validate(
     settings: Settings, paths: Sequence[str], *, schema: str | None, schemas: str | None, as_json: bool
 ) -> None:
-    """Check files, or every .json file below a folder.
+    """Check files, or every asset file below a folder.
 
-    Each violation is reported with its place. A file's schema is the one it names in `schema`,
-    `$schemaRef` or `$schema`, else the one that is called like the file up to its first dot, or
-    like the folder that the file is in. Below a folder, files without a schema are left out and
-    counted.
+    Asset files end in .json, .jsonc, .yaml or .yml.
+
+    Each violation is reported with its place. A file's schema is the one it names in `schema`, `$schemaRef` or
+    `$schema`, else the one that is called like the file up to its first dot, or like the folder that the file is in.
+    Below a folder, files without a schema are left out and counted.
 
     Examples:
       cleats assets validate assets/ --schemas schemas/
@@ -145,9 +157,7 @@ def validate(
     """
     from cleats.cli import asset_validation  # noqa: PLC0415
 
-    if schema is not None and schemas is None and schema.endswith(".json"):
-        schemas, schema = asset_validation.split_schema_path(schema)
-    judge = _load_assets(settings, schemas).validator
+    judge, schema = _load_validator(settings, schema, schemas)
     files = list(asset_validation.find_files(paths))
     live = sys.stderr.isatty() and not as_json
     with click.progressbar(files, label="Validating", file=sys.stderr, hidden=not live or len(files) < 2) as bar:
@@ -160,8 +170,8 @@ def validate(
 
 
 @assets.command()
-@click.argument("base", shell_complete=completion.complete_files)
-@click.argument("new", shell_complete=completion.complete_files)
+@click.argument("base", shell_complete=tool_command.complete_files)
+@click.argument("new", shell_complete=tool_command.complete_files)
 @JSON_OPTION
 @click.pass_obj
 def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # noqa: ARG001
@@ -180,14 +190,15 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
     patch = compare(_read_document(base), _read_document(new))
     if as_json:
         _print_json_line(patch)
-    else:
-        for operation in patch:
-            click.echo(_format_operation(operation))
+    for operation in () if as_json else patch:
+        sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(operation["op"], ("~", "yellow"))
+        value = " " + msgspec.json.encode(operation["value"]).decode() if "value" in operation else ""
+        click.echo(click.style(f"{sign} {operation['path'] or '(root)'}", fg=colour) + value)
     sys.exit(1 if patch else 0)
 
 
 @assets.command()
-@click.argument("file", shell_complete=completion.complete_files)
+@click.argument("file", shell_complete=tool_command.complete_files)
 @click.option("--no-validate", is_flag=True, help="Send it whether or not it is valid.")
 @SCHEMAS_OPTION
 @click.pass_obj
@@ -226,10 +237,9 @@ def validate_file(settings: Settings, path: str) -> int:
 
 
 def _call_handler(tool: Any, **arguments: Any) -> dict[str, Any]:
-    """Call the handler of a tool without a context; none of these handlers reports progress."""
     import asyncio  # noqa: PLC0415
 
-    answer: dict[str, Any] = asyncio.run(tool(arguments, None))
+    answer: dict[str, Any] = asyncio.run(tool(arguments, None))  # none of these handlers uses its context
     return answer
 
 
@@ -240,12 +250,6 @@ def _read_document(path: str) -> Any:
         return asset_validation.read_document(path)
     except asset_validation.UnreadableFile as error:
         raise UnusableInput(f"{path}: {error.reason}.") from None
-
-
-def _format_operation(operation: Mapping[str, Any]) -> str:
-    sign, colour = {"add": ("+", "green"), "remove": ("-", "red")}.get(operation["op"], ("~", "yellow"))
-    value = " " + msgspec.json.encode(operation["value"]).decode() if "value" in operation else ""
-    return click.style(f"{sign} {operation['path'] or '(root)'}", fg=colour) + value
 
 
 def _print_json_line(value: object) -> None:

@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec import structs
 
-from cleats.cli import completion
+from cleats.cli import tool_command
 from cleats.cli.output import ProgressPrinter
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
@@ -20,7 +20,7 @@ from cleats.contract.payload import ENVELOPE, Answer, Payload
 from cleats.contract.tools import Toolset
 from cleats.contract.toolset_rules import list_tool_names
 from cleats.settings import Settings
-from cleats.transports.json_text import InvalidJsonError, decode_json
+from cleats.transports.jsonrpc import InvalidJsonError, decode_json, encode_answer, render_encodable
 
 if TYPE_CHECKING:
     from cleats.runtime.call import ToolCall
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 @click.command()
-@click.argument("tool", shell_complete=completion.complete_tools)
+@click.argument("tool", shell_complete=tool_command.complete_tools)
 @click.argument("json_text", default="{}", metavar="[JSON]")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set one argument.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON, in a terminal too.")
@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 def call(settings: Settings, tool: str, json_text: str, *, pairs: tuple[str, ...], as_json: bool, verbose: int) -> None:
     """Call TOOL once, as an agent would, and print its answer.
 
-    JSON is the object of arguments; `-` reads it from stdin and `@FILE` from a file. Each --arg
-    adds to it: VALUE is read as JSON where it is JSON, and is text otherwise.
+    JSON is the object of arguments; `-` reads it from stdin and `@FILE` from a file. Each --arg adds to it: VALUE is
+    read as JSON where it is JSON, and is text otherwise.
 
     Examples:
       cleats call check_status
@@ -55,13 +55,20 @@ def call(settings: Settings, tool: str, json_text: str, *, pairs: tuple[str, ...
           2  when it never ran: no such tool, or arguments that do not fit.
     """
     arguments = {**_parse_arguments(json_text), **dict(map(_parse_pair, pairs))}
-    settings = structs.replace(settings, log_level=_choose_log_level(settings, verbose))
+    # A person wants the answer, not a log line per call.
+    quiet_level = "error" if settings.log_level == "error" else "warning"
+    settings = structs.replace(settings, log_level=(quiet_level, "info", "debug")[min(verbose, 2)])
     result = run_call(settings, tool, arguments, ProgressPrinter(), show_traces=bool(verbose))
-    answer, text = _render_answer(result, as_json=as_json)
+
+    def encode(outcome: Outcome) -> tuple[bool, bytes]:
+        answer = result.payload.render_outcome(outcome, result.call.meta)
+        return answer.ok, _encode_answer(answer, as_json=as_json)
+
+    ok, text = render_encodable(encode, result.outcome, tool)
     click.echo(text, nl=False)
     for line in _suggest_next_step(result, verbose=verbose):
         click.echo(line, err=True)
-    sys.exit(2 if isinstance(result.outcome, Rejected) else int(not answer.ok))
+    sys.exit(2 if isinstance(result.outcome, Rejected) else int(not ok))
 
 
 class CallResult(NamedTuple):
@@ -115,7 +122,9 @@ async def _dispatch_call(
     toolsets = app.load_toolsets(settings, app.BUILTIN_TOOLSETS, server_status)
     if not any(_has_tool(toolset, name) for toolset in toolsets):
         toolsets += app.load_servable_plugins(settings, toolsets)
-    served = [_drop_unneeded_startup(name, toolset) for toolset in toolsets]
+    # All tools stay known, as on a server, but watchers and stores of other toolsets are not started, so their problems
+    # cannot fail the call.
+    served = [toolset if _has_tool(toolset, name) else replace(toolset, running=None) for toolset in toolsets]
     request = ToolCall(tool=name, arguments=arguments, surface="cli", reporter=ProgressReporter(progress_printer.show))
     outcome: Outcome | None = None
     try:
@@ -134,15 +143,6 @@ async def _dispatch_call(
         return CallResult(request, outcome, registry.find(name).payload, "")
     except ToolError:
         return CallResult(request, outcome, ENVELOPE, suggest_tool_names(registry, name).strip())
-
-
-def _drop_unneeded_startup(name: str, toolset: Toolset) -> Toolset:
-    """Return the toolset as it is if it has the tool, otherwise without its startup hook.
-
-    All tools stay known, as on a server, but watchers and stores of other toolsets are not started,
-    so their problems cannot fail the call.
-    """
-    return toolset if _has_tool(toolset, name) else replace(toolset, running=None)
 
 
 def _has_tool(toolset: Toolset, name: str) -> bool:
@@ -166,15 +166,7 @@ class _LogFormatter(logging.Formatter):
         return super().formatException(ei) if self._show_traces else ""
 
 
-def _choose_log_level(settings: Settings, verbose: int) -> Any:
-    """Return the log level of a call; a person wants the answer, not a log line per call."""
-    if verbose:
-        return "info" if verbose == 1 else "debug"
-    return "error" if settings.log_level == "error" else "warning"
-
-
 def _parse_arguments(text: str) -> dict[str, Any]:
-    """Parse the arguments from a JSON text, from stdin or from a file."""
     try:
         if text == "-":
             raw = sys.stdin.buffer.read()
@@ -203,16 +195,6 @@ def _parse_pair(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _render_answer(result: CallResult, *, as_json: bool) -> tuple[Answer, bytes]:
-    answer = result.payload.render_outcome(result.outcome, result.call.meta)
-    try:
-        return answer, _encode_answer(answer, as_json=as_json)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        failure = Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON."))
-        answer = result.payload.render_outcome(failure, result.call.meta)
-        return answer, _encode_answer(answer, as_json=as_json)
-
-
 def _encode_answer(answer: Answer, *, as_json: bool) -> bytes:
     """Encode the answer for a reader: content blocks as their text, anything else as JSON."""
     indent = 2 if sys.stdout.isatty() and not as_json else 0
@@ -220,18 +202,17 @@ def _encode_answer(answer: Answer, *, as_json: bool) -> bytes:
         return _encode_json(answer.body, indent)
     if as_json:
         return _encode_json({"content": answer.content}, indent)
-    return b"".join(_encode_block(block, indent) for block in answer.content)
+    return b"".join(
+        str(block["text"]).encode(errors="replace") + b"\n"
+        if block.get("type") == "text"
+        else _encode_json(block, indent)
+        for block in answer.content
+    )
 
 
 def _encode_json(value: object, indent: int) -> bytes:
-    text = msgspec.json.encode(value, enc_hook=str)  # as every surface encodes answers
+    text = encode_answer(value)
     return (msgspec.json.format(text, indent=indent) if indent else text) + b"\n"
-
-
-def _encode_block(block: Mapping[str, Any], indent: int) -> bytes:
-    if block.get("type") == "text":
-        return str(block["text"]).encode(errors="replace") + b"\n"
-    return _encode_json(block, indent)
 
 
 def _suggest_next_step(result: CallResult, *, verbose: int) -> Sequence[str]:

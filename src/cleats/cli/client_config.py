@@ -1,152 +1,72 @@
 """The `cleats client-config` command: the block that registers this server in each client."""
 
-import json
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from cleats.cli import completion
+from cleats.cli import tool_command
+from cleats.cli.clients import CLIENTS_BY_NAME, LEAN_TOOLSETS, SERVER_NAME, McpClient, ServerCommand
 from cleats.cli.output import echo_json, format_columns
 
-SERVER_NAME = "cleats"
+_TOOLSET_OPTION: Any = {"multiple": True, "metavar": "NAME", "shell_complete": tool_command.complete_toolsets}
+_FOLDER_TYPE = click.Path(exists=True, file_okay=False, resolve_path=True)
+_REPO_HELP = "Default repository for calls that do not name one."
+_TOOLSET_HELP = "Serve this toolset; may be repeated, `all` for every one. [default: explore, skills]"
 SYSTEM_NAMES = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCommand:
-    """The command line with which a client starts the server."""
-
-    command: str
-    args: tuple[str, ...]
-
-    @property
-    def argv(self) -> list[str]:
-        """The command and its arguments as one list."""
-        return [self.command, *self.args]
-
-    def build_entry(self, *, with_type: bool = False) -> dict[str, Any]:
-        """Build the object that describes a server; some clients require its transport type."""
-        type_field = {"type": "stdio"} if with_type else {}
-        return {**type_field, "command": self.command, "args": list(self.args)}
+def registration_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose what a registration serves."""
+    for option in (
+        click.option("--command", metavar="PATH", help="The `cleats` to start. [default: this one]"),
+        click.option("--repo", metavar="DIR", type=_FOLDER_TYPE, help=_REPO_HELP),
+        click.option("--read-only", is_flag=True, help="Leave out tools that change anything."),
+        click.option("--tools", metavar="A,B", help="Serve only these tools, by name."),
+        click.option("--toolset", "toolsets", help=_TOOLSET_HELP, **_TOOLSET_OPTION),
+    ):
+        command = option(command)
+    return command
 
 
-BlockRenderer = Callable[[ServerCommand], str]
+def choose_server(
+    client: McpClient | None,
+    *,
+    toolsets: tuple[str, ...],
+    tools: str | None,
+    read_only: bool,
+    repo: str | None,
+    command: str | None,
+) -> ServerCommand:
+    """Return the command that a client starts, by the options of a registration.
 
+    Raises:
+        UsageError: A toolset does not exist.
+    """
+    if toolsets:
+        from cleats.cli.tools import check_toolsets  # noqa: PLC0415 - only for their names
 
-def _make_json_renderer(key: str, *, with_type: bool = False) -> BlockRenderer:
-    def render_block(server_command: ServerCommand) -> str:
-        body = {key: {SERVER_NAME: server_command.build_entry(with_type=with_type)}}
-        return json.dumps(body, indent=2, ensure_ascii=False)
-
-    return render_block
-
-
-def _render_toml(server_command: ServerCommand) -> str:
-    args = ", ".join(map(_quote_toml_string, server_command.args))
-    command = _quote_toml_string(server_command.command)
-    return f"[mcp_servers.{SERVER_NAME}]\ncommand = {command}\nargs = [{args}]"
-
-
-def _quote_toml_string(text: str) -> str:
-    """Quote a basic TOML string; its escapes are those of JSON, except for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpClient:
-    """A supported client: its files, the format of its block, and its command to add a server."""
-
-    title: str
-    files: Mapping[str, str]
-    render_block: BlockRenderer
-    add_command: tuple[str, ...] = ()
-    after: str
-
-
-CLIENTS_BY_NAME: Mapping[str, McpClient] = {
-    "claude-code": McpClient(
-        title="Claude Code",
-        files={"for everyone in the project": ".mcp.json"},
-        render_block=_make_json_renderer("mcpServers", with_type=True),
-        add_command=("claude", "mcp", "add", "--scope", "user", SERVER_NAME, "--"),
-        after="`/mcp` in a session shows whether it is connected.",
-    ),
-    "claude-desktop": McpClient(
-        title="Claude Desktop",
-        files={
-            "Linux": "~/.config/Claude/claude_desktop_config.json",
-            "macOS": "~/Library/Application Support/Claude/claude_desktop_config.json",
-            "Windows": r"%APPDATA%\Claude\claude_desktop_config.json",
-        },
-        render_block=_make_json_renderer("mcpServers"),
-        after="Quit Claude Desktop and start it again.",
-    ),
-    "cursor": McpClient(
-        title="Cursor",
-        files={"for you": "~/.cursor/mcp.json", "for the project": ".cursor/mcp.json"},
-        render_block=_make_json_renderer("mcpServers"),
-        after="Restart Cursor; Customize in its sidebar lists it under MCPs.",
-    ),
-    "codex": McpClient(
-        title="Codex",
-        files={"for you": "~/.codex/config.toml", "for a trusted project": ".codex/config.toml"},
-        render_block=_render_toml,
-        add_command=("codex", "mcp", "add", SERVER_NAME, "--"),
-        after="`/mcp` in a session shows whether it is connected.",
-    ),
-    "vscode": McpClient(
-        title="VS Code",
-        files={"for the project": ".vscode/mcp.json", "for you": "MCP: Open User Configuration"},
-        render_block=_make_json_renderer("servers", with_type=True),
-        after="Press Start above the entry in the file.",
-    ),
-    "gemini": McpClient(
-        title="Gemini CLI",
-        files={"for you": "~/.gemini/settings.json", "for the project": ".gemini/settings.json"},
-        render_block=_make_json_renderer("mcpServers"),
-        add_command=("gemini", "mcp", "add", "--scope", "user", SERVER_NAME),
-        after="`/mcp` in a session shows whether it is connected.",
-    ),
-    "zed": McpClient(
-        title="Zed",
-        files={"for you": "~/.config/zed/settings.json", "for the project": ".zed/settings.json"},
-        render_block=_make_json_renderer("context_servers"),
-        after="The settings of the agent panel list it; a green dot means that it runs.",
-    ),
-}
+        check_toolsets(tuple(name for name in toolsets if name != "all"))
+    program, *first_args = [_resolve_command(command) or command] if command else find_running_program()
+    names = () if "all" in toolsets or (tools and not toolsets) else toolsets or LEAN_TOOLSETS
+    options = [*(("--tools", tools) if tools else ()), *(("--read-only",) if read_only else ())]
+    args = (*first_args, "serve", *names, *options, *(("--repo", repo) if repo else ()))
+    return ServerCommand(program, args, client.env if client else {})
 
 
 @click.command("client-config")
-@click.argument("client", required=False, shell_complete=completion.make_completer(lambda: CLIENTS_BY_NAME))
-@click.option(
-    "--toolset",
-    "toolsets",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=completion.complete_toolsets,
-    help="Serve only this one.",
-)
-@click.option(
-    "--repo",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="The repository that it is for, wherever the client starts it.",
-)
-@click.option("--command", metavar="PATH", help="The `cleats` to start, if not this one.")
+@click.argument("client", required=False, shell_complete=tool_command.make_completer(lambda: CLIENTS_BY_NAME))
+@registration_options
 @click.option("--json", "as_json", is_flag=True, help="Print block, files and commands as JSON.")
-def client_config(
-    client: str | None, *, toolsets: tuple[str, ...], repo: str | None, command: str | None, as_json: bool
-) -> None:
+def client_config(client: str | None, *, as_json: bool, **choices: Any) -> None:
     """Print the block that registers this server in CLIENT; without one, list the clients.
 
-    Only the block goes to stdout. Where it belongs is said on stderr, and nothing is changed:
-    most of these files hold other servers too.
+    Only the block goes to stdout. Where it belongs is said on stderr, and nothing is changed; `cleats install CLIENT`
+    writes the file. A registration is lean: it serves the toolsets explore and skills unless --toolset names others.
 
     Examples:
       cleats client-config                           the clients we know
@@ -155,18 +75,13 @@ def client_config(
       cleats client-config cursor --toolset code --toolset skills
       cleats client-config claude-desktop --repo ~/src/app
     """
-    if toolsets:
-        from cleats.cli.tools import check_toolsets  # noqa: PLC0415 - only for their names
-
-        check_toolsets(toolsets)
-    server_command = _build_server_command(command, [*toolsets, *(["--repo", repo] if repo else [])])
     if client is None:
-        _print_clients(server_command, as_json=as_json)
+        _print_clients(choices, as_json=as_json)
         return
     if client not in CLIENTS_BY_NAME:
-        client_names = ", ".join(CLIENTS_BY_NAME)
-        raise click.UsageError(f"There is no client {client!r} here; there are: {client_names}.")
+        raise click.UsageError(f"There is no client {client!r} here; there are: {', '.join(CLIENTS_BY_NAME)}.")
     selected_client = CLIENTS_BY_NAME[client]
+    server_command = choose_server(selected_client, **choices)
     if as_json:
         echo_json(_describe_client(selected_client, server_command))
         return
@@ -174,16 +89,8 @@ def client_config(
     click.echo(selected_client.render_block(server_command))
 
 
-def _build_server_command(command: str | None, serve_arguments: Sequence[str]) -> ServerCommand:
-    program_argv = [_resolve_command(command) or command] if command else find_running_program()
-    return ServerCommand(program_argv[0], (*program_argv[1:], "serve", *serve_arguments))
-
-
 def find_running_program() -> list[str]:
-    """Return the command line that starts the current program from any folder, without PATH.
-
-    Symbolic links are kept, because the link in a `bin` folder outlives its target.
-    """
+    """Return the command line that starts this program from anywhere; a link in a `bin` folder outlives its target."""
     script = _resolve_command(sys.argv[0])
     if script is not None and not script.endswith(".py"):
         return [script]
@@ -199,35 +106,42 @@ def _format_add_command(client: McpClient, server_command: ServerCommand) -> str
     return shlex.join([*client.add_command, *server_command.argv]) if client.add_command else ""
 
 
+def _list_files(client: McpClient) -> dict[str, str]:
+    """Return the files of a client by what each is for."""
+    names = {"user": "for you", "project": "for the project"}
+    return {
+        names[scope] if system == "any" else f"{names[scope]}, {system}": path
+        for scope, by_system in client.files.items()
+        for system, path in by_system.items()
+    }
+
+
 def _render_guidance(client: McpClient, server_command: ServerCommand) -> str:
-    lines = [f"{client.title}: put this into"]
-    lines.append(format_columns([(path, scope) for scope, path in client.files.items()]))
+    rows = [(path, purpose) for purpose, path in _list_files(client).items()]
+    lines = [f"{client.title}: put this into", format_columns(rows)]
     if client.add_command:
         lines += ["or let it do so itself:", f"  {_format_add_command(client, server_command)}"]
     return "\n".join([*lines, client.after, ""])
 
 
 def _describe_client(client: McpClient, server_command: ServerCommand) -> dict[str, Any]:
-    facts = {
-        "title": client.title,
-        "files": dict(client.files),
-        "format": "toml" if client.render_block is _render_toml else "json",
-        "block": client.render_block(server_command),
-        "after": client.after,
-    }
+    block = client.render_block(server_command)
+    files = _list_files(client)
+    facts = {"title": client.title, "files": files, "format": client.format, "block": block, "after": client.after}
     return {**facts, "command": _format_add_command(client, server_command)} if client.add_command else facts
 
 
-def _choose_first_file(files: Mapping[str, str]) -> str:
-    """Return the file to look at first; some clients have one for each system."""
-    return files.get(SYSTEM_NAMES.get(sys.platform, ""), next(iter(files.values())))
-
-
-def _print_clients(server_command: ServerCommand, *, as_json: bool) -> None:
+def _print_clients(choices: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        echo_json({name: _describe_client(client, server_command) for name, client in CLIENTS_BY_NAME.items()})
+        described = {
+            name: _describe_client(client, choose_server(client, **choices)) for name, client in CLIENTS_BY_NAME.items()
+        }
+        echo_json(described)
         return
     rows = [("CLIENT", "NAME", "FILE")]
-    rows += [(name, client.title, _choose_first_file(client.files)) for name, client in CLIENTS_BY_NAME.items()]
+    for name, client in CLIENTS_BY_NAME.items():
+        by_system = next(iter(client.files.values()))
+        file = by_system.get(SYSTEM_NAMES.get(sys.platform, ""), next(iter(by_system.values())))
+        rows.append((name, client.title, file))
     click.echo(format_columns(rows, indent=""))
-    click.echo("\n`cleats client-config CLIENT` prints the block for one of them.", err=True)
+    click.echo("\n`cleats install CLIENT` registers it; `cleats client-config CLIENT` prints the block.", err=True)

@@ -2,12 +2,13 @@
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from cleats.cli import completion
+from cleats.cli import tool_command as completion
 from cleats.cli.contract_options import (
     ContractServer,
     ReportStyle,
@@ -18,10 +19,15 @@ from cleats.cli.contract_options import (
 )
 from cleats.cli.output import UnusableInput, format_columns
 from cleats.contract.compat import RULES, BumpLevel, explain_rule
-from cleats.contract.snapshot import encode_snapshot
+from cleats.contract.snapshot import align_with_listing, attach_results, encode_snapshot, extract_results
+from cleats.contract.versions import RELEASE_VERSION_PATTERN
 from cleats.settings import Settings
 
 COMMITTED_SNAPSHOT_PATH = Path("contracts/tools.json")
+RESULTS_NAME = "results.json"
+"""The file beside the committed snapshot with the result schemas in full."""
+RELEASED_NAME = "released"
+"""The folder beside the committed snapshot with one full snapshot per released version."""
 LOCK_FILE_PATH = Path("mcp-contract.json")
 
 
@@ -43,7 +49,8 @@ def contract() -> None:
 
     Our own contract, against the committed file:
       cleats contract check
-      cleats contract check --accept          write the file, once the bump is right
+      cleats contract check --accept          write the files, once the bump is right
+      cleats contract release                 record the version as released
     That of a toolset in a package of yours, in its repository:
       cleats contract check --toolset NAME
     Any MCP server, against a lock file:
@@ -81,12 +88,18 @@ def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer 
 def diff(old: Path, new: Path, *, style: ReportStyle) -> None:
     """Compare two snapshot files.
 
+    A contract and the snapshot of a running server are compared by what a server lists.
+
     Exits 0 when every change is declared by its version bump, 1 when one is not, 2 when a file
     cannot be read.
 
     Example: cleats contract diff before.json after.json --format markdown
     """
-    if not style.print_report(_load_snapshot(old), _load_snapshot(new), new).ok:
+    old_snapshot, new_snapshot = _load_snapshot(old), _load_snapshot(new)
+    with suppress(TypeError, KeyError, AttributeError):  # not a snapshot, which the comparison reports
+        if "server" in new_snapshot and "server" not in old_snapshot:
+            old_snapshot, new_snapshot = align_with_listing(old_snapshot, new_snapshot)
+    if not style.print_report(old_snapshot, new_snapshot, new).ok:
         sys.exit(1)
 
 
@@ -133,9 +146,10 @@ def check(
 ) -> None:
     """Refuse a contract change without its version bump.
 
-    Without --server or --url the contract is our own. The committed file has to be the current
-    contract to the byte, so that a change is reviewed as a diff; --accept writes it, but only
-    together with the bump that the change needs.
+    Without --server or --url the contract is our own. The committed files have to be the current
+    contract to the byte, so that a change is reviewed as a diff; --accept writes them, but only
+    together with the bump that the change needs. The bump is measured against the newest released
+    contract in the folder `released` beside the file, or against the file if nothing is released.
 
     With --toolset it is that of a toolset which another package brings, under the version that
     this toolset has; the file is in the repository of that package.
@@ -161,22 +175,61 @@ def check(
 def _check_own_contract(
     settings: Settings, toolset: str | None, path: Path, ref: str | None, style: ReportStyle, *, accept: bool
 ) -> None:
-    current_snapshot = _take_own_snapshot(settings, toolset)
-    if accept and ref is None and not path.exists():
-        _write_snapshot(path, current_snapshot)
-        return
-    if ref is None and not path.exists():
+    contract_files, current_snapshot = _build_contract_files(settings, toolset, path)
+    base_path = path if ref is not None else _find_newest_release(path) or path
+    if ref is not None or base_path.exists():
+        base_snapshot = _load_contract(base_path, ref)
+        # Without a file of results, only what is listed can be compared.
+        is_listed_only = base_path == path and ref is None and not path.with_name(RESULTS_NAME).exists()
+        new_snapshot = json.loads(contract_files[path]) if is_listed_only else current_snapshot
+        if not style.print_report(base_snapshot, new_snapshot, path).ok:
+            sys.exit(1)
+    elif not accept:
         raise UnusableInput(f"there is no {path} here; --against says where, --accept writes it")
-    base_snapshot = _load_snapshot(path) if ref is None else _load_snapshot_at_ref(ref, path)
-    if not style.print_report(base_snapshot, current_snapshot, path).ok:
+    for file_path, data in contract_files.items():
+        if file_path.exists() and file_path.read_bytes() == data:
+            continue
+        if not accept:
+            toolset_option = "" if toolset is None else f" --toolset {toolset}"
+            accept_command = f"cleats contract check{toolset_option} --accept"
+            _exit_with_problem(f"{file_path} is not the current contract; run: {accept_command}")
+        _write_snapshot(file_path, json.loads(data))
+
+
+@contract.command()
+@click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    default=COMMITTED_SNAPSHOT_PATH,
+    show_default=True,
+    help="The committed snapshot; the releases are in the folder `released` beside it.",
+)
+@click.option("--replace", is_flag=True, help="Record the version again, if nobody has it yet.")
+@with_style_options
+@click.pass_obj
+def release(settings: Settings, *, toolset: str | None, against: Path, replace: bool, style: ReportStyle) -> None:
+    """Record the current contract as released under its version.
+
+    Later changes are measured against it: `cleats contract check` refuses every change of a
+    released contract that does not raise the version as far as the change needs.
+
+    Exits 0 when the release is recorded, 1 when its version does not declare its changes, 2 when
+    it could not run.
+
+    Examples:
+      cleats contract release
+      cleats contract release --replace
+    """
+    _, current_snapshot = _build_contract_files(settings, toolset, against)
+    release_path = against.parent / RELEASED_NAME / f"{current_snapshot['schemaVersion']}.json"
+    previous_path = _find_newest_release(against, without=release_path)
+    previous_snapshot = current_snapshot if previous_path is None else _load_snapshot(previous_path)
+    if not style.print_report(previous_snapshot, current_snapshot, release_path).ok:
         sys.exit(1)
-    if path.exists() and path.read_bytes() == encode_snapshot(current_snapshot):
-        return
-    if not accept:
-        toolset_option = "" if toolset is None else f" --toolset {toolset}"
-        accept_command = f"cleats contract check{toolset_option} --accept"
-        _exit_with_problem(f"{path} is not the current contract; run: {accept_command}")
-    _write_snapshot(path, current_snapshot)
+    if release_path.exists() and not replace and release_path.read_bytes() != encode_snapshot(current_snapshot):
+        _exit_with_problem(f"{release_path} has another contract; raise the version, or use --replace")
+    _write_snapshot(release_path, current_snapshot)
 
 
 def _check_server_contract(
@@ -220,7 +273,40 @@ def rules(rule: str | None) -> None:
 # Taking, reading and writing snapshots
 
 
-def _take_own_snapshot(settings: Settings, toolset: str | None) -> dict[str, Any]:
+def _build_contract_files(
+    settings: Settings, toolset: str | None, path: Path
+) -> tuple[dict[Path, bytes], dict[str, Any]]:
+    """Return the committed files of a contract by path, and its snapshot with the results in full."""
+    listed_snapshot = _take_own_snapshot(settings, toolset)
+    if toolset is not None:
+        return {path: encode_snapshot(listed_snapshot)}, listed_snapshot
+    full_snapshot = _take_own_snapshot(settings, None, full_results=True)
+    results = encode_snapshot(extract_results(full_snapshot))
+    return {path: encode_snapshot(listed_snapshot), path.with_name(RESULTS_NAME): results}, full_snapshot
+
+
+def _find_newest_release(path: Path, *, without: Path | None = None) -> Path | None:
+    releases = [
+        release_path
+        for release_path in (path.parent / RELEASED_NAME).glob("*.json")
+        if RELEASE_VERSION_PATTERN.fullmatch(release_path.stem) and release_path != without
+    ]
+    return max(releases, key=lambda release_path: [int(part) for part in release_path.stem.split(".")], default=None)
+
+
+def _load_contract(path: Path, ref: str | None) -> Any:
+    """Load a committed contract, with the results in full if there is a file of them beside it."""
+    results_path = path.with_name(RESULTS_NAME)
+    if ref is None:
+        snapshot = _load_snapshot(path)
+        return attach_results(snapshot, _load_snapshot(results_path)) if results_path.exists() else snapshot
+    snapshot = _load_snapshot_at_ref(ref, path)
+    with suppress(UnusableInput):  # before there was such a file, the snapshot itself had them in full
+        return attach_results(snapshot, _load_snapshot_at_ref(ref, results_path))
+    return snapshot
+
+
+def _take_own_snapshot(settings: Settings, toolset: str | None, *, full_results: bool = False) -> dict[str, Any]:
     from cleats import app  # noqa: PLC0415 - only for our own contract
     from cleats.cli.tools import check_toolsets  # noqa: PLC0415
 
@@ -228,7 +314,7 @@ def _take_own_snapshot(settings: Settings, toolset: str | None) -> dict[str, Any
         raise click.UsageError(f"{toolset} is part of our own contract; leave --toolset out")
     if toolset is not None:
         check_toolsets((toolset,))
-    return app.build_contract_snapshot(settings, toolset)
+    return app.build_contract_snapshot(settings, toolset, full_results=full_results)
 
 
 def _load_snapshot(path: Path) -> Any:

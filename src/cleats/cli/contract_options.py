@@ -71,22 +71,16 @@ class ReportStyle:
         return report
 
     def _render_report(self, report: ContractReport, path: Path) -> str:
-        match self.shape:
-            case "json":
-                return json.dumps(report.as_json(), indent=2, ensure_ascii=False)
-            case "markdown":
-                return render_markdown(report)
-            case "sarif":
-                return json.dumps(render_sarif(report, path.as_posix()), indent=2, ensure_ascii=False)
-            case _:
-                return "\n".join(map(_colour_line, render_text(report).splitlines()))
+        if self.shape == "text":
+            return "\n".join(map(_colour_line, render_text(report).splitlines()))
+        if self.shape == "markdown":
+            return render_markdown(report)
+        document = report.as_json() if self.shape == "json" else render_sarif(report, path.as_posix())
+        return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def with_server_options(action: CommandFunction) -> CommandFunction:
-    """Add the options that select the contract.
-
-    `server` is None for our own contract and for that of an installed `toolset`.
-    """
+    """Add the options that select the contract; `server` is None for our own and for that of a `toolset`."""
 
     @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
     @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server, read it.")
@@ -107,13 +101,8 @@ def with_server_options(action: CommandFunction) -> CommandFunction:
             _reject_options("--server or --url", "timeout", "lock", "fail_on")
         else:
             _reject_options("our own contract", "against", "against_ref")
-        server = ContractServer(
-            command=command,
-            url=url,
-            headers=_parse_headers(header),
-            timeout=timeout,
-            grace=click.get_current_context().obj.grace,
-        )
+        headers, grace = _parse_headers(header), click.get_current_context().obj.grace
+        server = ContractServer(command=command, url=url, headers=headers, timeout=timeout, grace=grace)
         action(*args, server=None if command is None and url is None else server, **options)
 
     return run_action
@@ -121,22 +110,11 @@ def with_server_options(action: CommandFunction) -> CommandFunction:
 
 def with_style_options(action: CommandFunction) -> CommandFunction:
     """Add the options that control the report."""
+    format_choice: Any = {"type": click.Choice(REPORT_FORMATS), "default": "text", "show_default": True}
+    ignore_help = "Leave this rule out; may be given more than once."
 
-    @click.option(
-        "--format",
-        "shape",
-        type=click.Choice(REPORT_FORMATS),
-        default="text",
-        show_default=True,
-        help="How the report is written.",
-    )
-    @click.option(
-        "--ignore",
-        metavar="RULE",
-        multiple=True,
-        callback=check_rule_names,
-        help="Leave this rule out; may be given more than once.",
-    )
+    @click.option("--format", "shape", help="How the report is written.", **format_choice)
+    @click.option("--ignore", metavar="RULE", multiple=True, callback=check_rule_names, help=ignore_help)
     @wraps(action)
     def run_action(*args: Any, shape: str, ignore: tuple[str, ...], **options: Any) -> None:
         action(*args, style=ReportStyle(shape=shape, ignore=ignore), **options)
@@ -145,12 +123,9 @@ def with_style_options(action: CommandFunction) -> CommandFunction:
 
 
 def _reject_options(only_for: str, *names: str) -> None:
-    """Reject options that would have no effect here."""
-    ctx = click.get_current_context()
     for name in names:
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is only for {only_for}")
+        if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is only for {only_for}")
 
 
 def _parse_headers(header_texts: tuple[str, ...]) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The `cleats doctor` command: checks of versions, settings, folders, toolsets and capabilities.
 
-The checks change nothing. Only click has to be importable, because the command must also work in a
-broken installation.
+The checks change nothing. Only click has to be importable, because the command must also work in a broken installation.
 """
 
 import os
@@ -14,19 +13,22 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import click
 
 from cleats.cli import settings_loader
 from cleats.cli.output import echo_json, format_bytes, format_columns, format_count, style_heading
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
-from cleats.runtime.capabilities import CAPABILITIES
+from cleats.runtime.capabilities import CAPABILITIES, find_lint_root
 from cleats.settings import SETTINGS_BY_NAME, SettingError, Settings, SettingsSource, get_setting
 
 FOLDER_SETTINGS = ("cache_dir", "data_dir")
 
 MIN_FREE_BYTES = 16 << 20
 """The free bytes below which a disk counts as full."""
+
+_CAPABILITY_KEYS = ("group", "name", "present", "purpose", "remedy")
 
 DEFAULT_SOURCE = "default"
 """The source of a setting that nobody has set."""
@@ -40,44 +42,8 @@ class DoctorProblem:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredLibrary:
-    """A distribution that Cleats depends on."""
-
-    name: str
-    wanted: str
-    version: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SettingValue:
-    """The effective value of a setting, and its source."""
-
-    name: str
-    value: object
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedFolder:
-    """A folder that Cleats writes to; it is created when it is first needed."""
-
-    name: str
-    path: str
-    exists: bool
-    writable: bool
-    free: int
-
-
-@dataclass(frozen=True, slots=True)
-class OptionalCapability:
-    """An optional capability."""
-
-    group: str
-    name: str
-    present: bool
-    purpose: str
-    remedy: str
+Row: TypeAlias = dict[str, Any]
+"""A finding with its facts, as in the JSON report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +54,17 @@ class DoctorReport:
     problems: list[DoctorProblem]
     notes: list[str]
     versions: Mapping[str, str]
-    libraries: list[RequiredLibrary]
+    libraries: list[Row]
+    """The distributions that Cleats depends on; the version is None if one is missing."""
     toolsets: Mapping[str, int | None]
     packages: Mapping[str, str]
     """The packages of the toolsets that are not built in."""
     files: Mapping[str, bool]
-    settings: list[SettingValue]
-    folders: list[CheckedFolder]
-    capabilities: list[OptionalCapability]
+    settings: list[Row]
+    """The effective value of each setting, and its source."""
+    folders: list[Row]
+    """The folders that Cleats writes to; each is created when it is first needed."""
+    capabilities: list[Row]
 
 
 @click.command()
@@ -104,8 +73,8 @@ class DoctorReport:
 def doctor(*, whole: bool, as_json: bool) -> None:
     """Say what is installed, what is missing, and how to get it.
 
-    Nothing is changed and nothing is sent anywhere. Optional capabilities may be missing; each
-    says what it is good for.
+    Nothing is changed and nothing is sent anywhere. Optional capabilities may be missing; each says what it is good
+    for.
 
     Exits 0 when all that Cleats needs is there, 1 when something has to be put right.
 
@@ -148,38 +117,36 @@ def _build_tables(findings: DoctorReport, *, show_all: bool) -> dict[str, list[t
         ],
         "Settings": _setting_rows(findings.settings, show_all=show_all),
         "Files": [("read" if exists else "none", path) for path, exists in findings.files.items()],
-        "Folders": [_folder_row(folder) for folder in findings.folders],
-        "Capabilities": [
-            (f"{capability.group}.{capability.name}", _style_good("yes"), capability.purpose)
-            if capability.present
-            else (f"{capability.group}.{capability.name}", "no", f"{capability.purpose}\n{capability.remedy}")
-            for capability in findings.capabilities
-        ],
+        "Folders": [_folder_row(**folder) for folder in findings.folders],
+        "Capabilities": [_capability_row(**capability) for capability in findings.capabilities],
     }
 
 
-def _library_rows(libraries: list[RequiredLibrary], *, show_all: bool) -> list[tuple[str, ...]]:
-    shown_libraries = [library for library in libraries if show_all or library.version is None]
+def _library_rows(libraries: list[Row], *, show_all: bool) -> list[tuple[str, ...]]:
+    shown = [library for library in libraries if show_all or library["version"] is None]
     rows: list[tuple[str, ...]]
-    rows = [(library.name, library.version or _style_bad("missing"), library.wanted) for library in shown_libraries]
-    if hidden := len(libraries) - len(shown_libraries):
-        rows.append((f"{hidden} installed", "", "(--all shows them)"))
-    return rows
+    rows = [(library["name"], library["version"] or _style_bad("missing"), library["wanted"]) for library in shown]
+    hidden = len(libraries) - len(shown)
+    return [*rows, (f"{hidden} installed", "", "(--all shows them)")] if hidden else rows
 
 
-def _setting_rows(values: list[SettingValue], *, show_all: bool) -> list[tuple[str, ...]]:
-    shown_values = [value for value in values if show_all or value.source != DEFAULT_SOURCE]
+def _setting_rows(values: list[Row], *, show_all: bool) -> list[tuple[str, ...]]:
+    shown = [value for value in values if show_all or value["source"] != DEFAULT_SOURCE]
     rows: list[tuple[str, ...]]
-    rows = [(value.name, _format_value(value.value), value.source) for value in shown_values]
-    if hidden := len(values) - len(shown_values):
-        rows.append((f"{hidden} others", DEFAULT_SOURCE, "(--all shows them)"))
-    return rows
+    rows = [(value["name"], _format_value(value["value"]), value["source"]) for value in shown]
+    hidden = len(values) - len(shown)
+    return [*rows, (f"{hidden} others", DEFAULT_SOURCE, "(--all shows them)")] if hidden else rows
 
 
-def _folder_row(folder: CheckedFolder) -> tuple[str, ...]:
-    state = _style_good("writable") if folder.writable else _style_bad("not writable")
-    creation_note = "" if folder.exists else ", not made yet"
-    return folder.name, state, f"{folder.path} ({format_bytes(folder.free)} free{creation_note})"
+def _folder_row(name: str, path: str, *, exists: bool, writable: bool, free: int) -> tuple[str, ...]:
+    state = _style_good("writable") if writable else _style_bad("not writable")
+    return name, state, f"{path} ({format_bytes(free)} free{'' if exists else ', not made yet'})"
+
+
+def _capability_row(group: str, name: str, purpose: str, remedy: str, *, present: bool) -> tuple[str, ...]:
+    if present:
+        return f"{group}.{name}", _style_good("yes"), purpose
+    return f"{group}.{name}", "no", f"{purpose}\n{remedy}"
 
 
 def _format_value(value: object) -> str:
@@ -204,9 +171,9 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Do
     """Examine this machine as the current process sees it."""
     libraries = list(_list_libraries())
     problems = [
-        DoctorProblem(f"{library.name} is not installed", f"pip install '{library.name}{library.wanted}'")
+        DoctorProblem(f"{library['name']} is not installed", f"pip install '{library['name']}{library['wanted']}'")
         for library in libraries
-        if library.version is None
+        if library["version"] is None
     ]
     settings, sources = None, []
     try:
@@ -217,12 +184,18 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Do
     tools_by_toolset = dict(_list_toolset_tools(settings, problems)) if settings and not problems else {}
     toolsets = {name: None if tool_names is None else len(tool_names) for name, tool_names in tools_by_toolset.items()}
     folders = [_check_folder(name, get_setting(settings, name)) for name in FOLDER_SETTINGS if settings]
-    problems += [problem for folder in folders for problem in _find_folder_problems(folder)]
+    problems += [problem for folder in folders for problem in _find_folder_problems(**folder)]
     return DoctorReport(
         ok=not problems,
         problems=problems,
         notes=[*_collect_notes(environ, settings), *_note_unknown_timeouts(settings, tools_by_toolset)],
-        versions=_collect_versions(),
+        versions={
+            "cleats": TOOLING_VERSION,
+            "contract": SCHEMA_VERSION,
+            "protocol": PROTOCOL_VERSION,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        },
         libraries=libraries,
         toolsets=toolsets,
         packages=_map_packages(toolsets),
@@ -230,29 +203,31 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Do
         settings=_list_setting_values(settings, sources) if settings else [],
         folders=folders,
         capabilities=[
-            OptionalCapability(item.group, item.name, item.is_present, item.purpose, item.remedy)
-            for item in CAPABILITIES
+            dict(
+                zip(
+                    _CAPABILITY_KEYS,
+                    (
+                        row.group,
+                        row.name,
+                        row.is_present(find_lint_root(settings) if settings else None),
+                        row.purpose,
+                        row.remedy,
+                    ),
+                    strict=True,
+                )
+            )
+            for row in CAPABILITIES
         ],
     )
 
 
-def _collect_versions() -> dict[str, str]:
-    return {
-        "cleats": TOOLING_VERSION,
-        "contract": SCHEMA_VERSION,
-        "protocol": PROTOCOL_VERSION,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-    }
-
-
-def _list_libraries() -> Iterator[RequiredLibrary]:
-    """Yield the libraries that our metadata requires, without those behind an optional marker."""
+def _list_libraries() -> Iterator[Row]:
     for line in metadata.requires("cleats") or ():
         requirement, _, marker = line.partition(";")
         name = re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]
         if not marker:
-            yield RequiredLibrary(name, requirement.strip()[len(name) :].strip(), _find_version(name))
+            wanted = requirement.strip()[len(name) :].strip()
+            yield {"name": name, "wanted": wanted, "version": _find_version(name)}
 
 
 def _find_version(name: str) -> str | None:
@@ -263,7 +238,6 @@ def _find_version(name: str) -> str | None:
 
 
 def _list_toolset_tools(settings: Settings, problems: list[DoctorProblem]) -> Iterator[tuple[str, list[str] | None]]:
-    """Yield the tools of each toolset, or None for a toolset that cannot start."""
     try:
         from cleats import app  # noqa: PLC0415 - a library that is broken shows here
     except ImportError as error:
@@ -273,25 +247,17 @@ def _list_toolset_tools(settings: Settings, problems: list[DoctorProblem]) -> It
         try:
             yield name, [tool.name for tool in app.build_registry(settings, [name])]
         except Exception as error:  # noqa: BLE001 - any error belongs in the report
-            problems.append(DoctorProblem(_prefix_toolset_name(name, str(error)), f"Or serve without {name}."))
+            message = str(error) if str(error).startswith("toolset ") else f"toolset {name}: {error}"
+            problems.append(DoctorProblem(message, f"Or serve without {name}."))
             yield name, None
-    for name, package in _find_shadowed_toolsets(app.BUILTIN_TOOLSETS):
-        message = f"toolset {name!r} of {package} is never served: the name is ours"
+    from cleats.toolsets.plugins import describe_packages, installed_toolsets  # noqa: PLC0415 - as above
+
+    for name in (name for name in installed_toolsets() if name in app.BUILTIN_TOOLSETS):
+        message = f"toolset {name!r} of {describe_packages(name)} is never served: the name is ours"
         problems.append(DoctorProblem(message, "It needs another name; uninstall it until it has one."))
 
 
-def _prefix_toolset_name(name: str, error: str) -> str:
-    return error if error.startswith("toolset ") else f"toolset {name}: {error}"
-
-
-def _find_shadowed_toolsets(built_in_names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    from cleats.toolsets.plugins import describe_packages, installed_toolsets  # noqa: PLC0415 - see `_list_toolset_tools`
-
-    return ((name, describe_packages(name)) for name in installed_toolsets() if name in built_in_names)
-
-
 def _map_packages(toolsets: Iterable[str]) -> dict[str, str]:
-    """Return the packages of the toolsets that are not built in."""
     if not toolsets:
         return {}
     from cleats import app  # noqa: PLC0415 - loaded already
@@ -307,15 +273,12 @@ def _list_config_files(environ: Mapping[str, str], start: Path | None) -> dict[s
     return files | {str(user): user.is_file()}
 
 
-def _list_setting_values(settings: Settings, sources: list[SettingsSource]) -> list[SettingValue]:
-    return [
-        SettingValue(
-            name,
-            _redact_value(get_setting(settings, name)),
-            next((source.name for source in sources if name in source.values), DEFAULT_SOURCE),
-        )
-        for name in SETTINGS_BY_NAME
-    ]
+def _list_setting_values(settings: Settings, sources: list[SettingsSource]) -> list[Row]:
+    rows = []
+    for name in SETTINGS_BY_NAME:
+        source = next((source.name for source in sources if name in source.values), DEFAULT_SOURCE)
+        rows.append({"name": name, "value": _redact_value(get_setting(settings, name)), "source": source})
+    return rows
 
 
 def _redact_value(value: object) -> object:
@@ -327,20 +290,20 @@ def _redact_value(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-def _check_folder(name: str, path: Path) -> CheckedFolder:
+def _check_folder(name: str, path: Path) -> Row:
     existing_folder = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     writable = existing_folder.is_dir() and os.access(existing_folder, os.W_OK | os.X_OK)
-    return CheckedFolder(name, str(path), path.is_dir(), writable, shutil.disk_usage(existing_folder).free)
+    free = shutil.disk_usage(existing_folder).free
+    return {"name": name, "path": str(path), "exists": path.is_dir(), "writable": writable, "free": free}
 
 
-def _find_folder_problems(folder: CheckedFolder) -> Iterator[DoctorProblem]:
-    variable = SETTINGS_BY_NAME[folder.name].variable
-    if not folder.writable:
-        what = f"{folder.name}: {folder.path} cannot be written to"
-        yield DoctorProblem(what, f"Set {variable} to a folder that can.")
-    elif folder.free < MIN_FREE_BYTES:
-        what = f"{folder.name}: the disk of {folder.path} is full"
-        yield DoctorProblem(what, f"Make room, or set {variable} to a folder on another one.")
+def _find_folder_problems(name: str, path: str, *, writable: bool, free: int, **_facts: Any) -> Iterator[DoctorProblem]:
+    variable = SETTINGS_BY_NAME[name].variable
+    if not writable:
+        yield DoctorProblem(f"{name}: {path} cannot be written to", f"Set {variable} to a folder that can.")
+    elif free < MIN_FREE_BYTES:
+        remedy = f"Make room, or set {variable} to a folder on another one."
+        yield DoctorProblem(f"{name}: the disk of {path} is full", remedy)
 
 
 def _collect_notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[str]:
@@ -354,10 +317,7 @@ def _collect_notes(environ: Mapping[str, str], settings: Settings | None) -> Ite
 def _note_unknown_timeouts(
     settings: Settings | None, tools_by_toolset: Mapping[str, list[str] | None]
 ) -> Iterator[str]:
-    """Yield a note for every timeout whose tool does not exist.
-
-    Yield nothing if a toolset cannot start, because its tools are unknown.
-    """
+    # The tools of a toolset that cannot start are unknown.
     if settings is None or not tools_by_toolset or None in tools_by_toolset.values():
         return
     known_tools = [tool for toolset_tools in tools_by_toolset.values() for tool in toolset_tools or ()]

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli import completion
-from cleats.cli.output import (
-    INTERRUPTED_EXIT_CODE,
-    ProgressPrinter,
-    echo_json,
-    format_bytes,
-    format_columns,
-    format_count,
-    is_json_requested,
-    style_heading,
-)
+from cleats.cli import output, tool_command
+from cleats.cli.output import echo_json, format_bytes, format_columns, format_count, is_json_requested, style_heading
 from cleats.cli.tool_command import exit_with_error, json_command, mode_choice, path_argument
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
@@ -32,6 +23,9 @@ if TYPE_CHECKING:
 
 RECORDS_LANGUAGE = "records"
 """The language under which an index counts findings and decisions among its files."""
+
+_FOLDER_TYPE = click.Path(exists=True, file_okay=False, resolve_path=True)
+_MODE_HELP = "What to index. What the index has besides is kept up to date too."
 
 MAX_SUMMARY_ITEMS = 8
 """The most languages and problems that a summary lists."""
@@ -52,20 +46,16 @@ class DefaultBuildGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Complete the subcommands and the options of `build`, or folders if none of them matches.
-
-        Never offer both: shells drop the words when they are asked to list folders.
-        """
+        """Complete words, or folders if no word matches: shells drop words when they are asked to list folders."""
         build = self.commands["build"]
         with build.make_context("build", [], parent=ctx, resilient_parsing=True) as build_context:
             completions = super().shell_complete(ctx, incomplete)
             completions += build.shell_complete(build_context, incomplete)
-        return completions or completion.complete_paths("dir", incomplete)
+        return completions or tool_command.complete_paths("dir", incomplete)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options of `build`, because the group accepts them directly."""
-        build = self.commands["build"]
-        build.format_options(ctx, formatter)
+        self.commands["build"].format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -87,13 +77,11 @@ def pause_garbage_collection() -> Iterator[None]:
 def index() -> None:
     """Index the repository around PATH, or around the current folder.
 
-    An index that is there is brought up to date: only files that have changed are read, and
-    nothing is written when none has. Searches go on with the earlier index until the new one is
-    whole, and Ctrl-C leaves it as it was.
+    An index that is there is brought up to date: only files that have changed are read, and nothing is written when
+    none has. Searches go on with the earlier index until the new one is whole, and Ctrl-C leaves it as it was.
 
-    Indexed are the files that git tracks or would track, or all below a folder without git, as
-    far as no .gitignore and no .cleatsignore excludes them. `cleats index status` says what was
-    left out, and why.
+    Indexed are the files that git tracks or would track, or all below a folder without git, as far as no .gitignore and
+    no .cleatsignore excludes them. `cleats index status` says what was left out, and why.
 
     Examples:
       cleats index                   the repository here, up to date
@@ -109,24 +97,13 @@ def index() -> None:
 
 @index.command()
 @path_argument
-@click.option(
-    "--mode",
-    type=mode_choice,
-    default="all",
-    show_default=True,
-    help="What to index. What the index has besides is kept up to date too.",
-)
+@click.option("--mode", type=mode_choice, default="all", show_default=True, help=_MODE_HELP)
 @click.option(
     "--incremental/--full", default=True, help="Read only what has changed, as by default, or everything again."
 )
 @click.option("--sqlite/--no-sqlite", default=None, help="Make, or drop, the SQLite full-text index.")
 @click.option("--vectors/--no-vectors", default=None, help="With or without search by meaning.")
-@click.option(
-    "--from",
-    "artifacts",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="Begin from an index that `cleats index export` wrote.",
-)
+@click.option("--from", "artifacts", type=_FOLDER_TYPE, help="Begin from an index that `cleats index export` wrote.")
 @click.option("--workers", type=click.IntRange(0), help="Processes that read; 0 for one per core.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @json_command
@@ -149,14 +126,14 @@ def build(settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, **
     try:
         repository = indexes.find_repository(path)
         records_warning = indexes.records.update(repository)
-        with pause_garbage_collection(), ProgressPrinter(outside_terminal=False, quiet=quiet) as bar:
+        with pause_garbage_collection(), output.ProgressPrinter(outside_terminal=False, quiet=quiet) as bar:
             report = build_index(repository.root, indexes.open_store(repository), options, bar.show_build)
         report.warnings += [records_warning] if records_warning else []
     except ToolError as error:
         exit_with_error(error)
     except KeyboardInterrupt:
         click.echo("Cancelled; the index is as it was.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
+        sys.exit(output.INTERRUPTED_EXIT_CODE)
     if is_json_requested():
         echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(report)})
     elif not quiet:
@@ -309,20 +286,16 @@ def _describe_commit(index_facts: Mapping[str, Any]) -> str:
     return f"{index_facts['commit'][:12]} ({branch}{', with changes' if index_facts['dirty'] else ''})"
 
 
-def _describe_head_change(git: Mapping[str, Any], index_facts: Mapping[str, Any]) -> str:
-    if not git["isRepo"]:
-        return "no longer under git"
-    changed_part = "branch" if git["head"] == index_facts["commit"] else "commit"
-    return f"another {changed_part} is checked out"
-
-
 def _describe_freshness(answer: Mapping[str, Any]) -> str:
     freshness = answer["freshness"]
     if not freshness["stale"]:
         return "up to date"
     reasons = [f"{freshness[key]:,} {key}" for key in ("added", "changed", "removed") if freshness[key]]
-    reasons += [_describe_head_change(answer["git"], answer["index"])] * freshness["headMoved"]
+    if freshness["headMoved"]:
+        changed_part = "branch" if answer["git"]["head"] == answer["index"]["commit"] else "commit"
+        is_under_git = answer["git"]["isRepo"]
+        reasons.append(f"another {changed_part} is checked out" if is_under_git else "no longer under git")
     reasons += ["built by another version of Cleats or with other settings"] * freshness["outgrown"]
-    # The only remaining reason, for which the answer has no field.
-    reasons = reasons or ["git has another part of the history"]
-    return f"stale: {', '.join(reasons)}; `cleats index` brings it up to date"
+    # The only remaining reason is one for which the answer has no field.
+    why = ", ".join(reasons) or "git has another part of the history"
+    return f"stale: {why}; `cleats index` brings it up to date"

@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -22,9 +23,6 @@ class CommandEntry(NamedTuple):
 
     module: str
     about: str
-    settings: bool = True
-    """Whether the command receives the settings; the others must work even if a setting is
-    wrong."""
 
 
 COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
@@ -34,12 +32,17 @@ COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
     "token": CommandEntry("cleats.cli.serve", "Make a token for a caller of the HTTP API."),
     "tools": CommandEntry("cleats.cli.tools", "Show the tools this server has."),
     "call": CommandEntry("cleats.cli.call", "Call one tool and print its answer."),
+    "find": CommandEntry("cleats.cli.explore", "Find code by what it does, by name or by message."),
+    "grep": CommandEntry("cleats.cli.explore", "Find every line with a text, and its function."),
+    "symbol": CommandEntry("cleats.cli.explore", "Show the source of a function or class."),
+    "references": CommandEntry("cleats.cli.explore", "Show where a symbol is used, or what it calls."),
+    "outline": CommandEntry("cleats.cli.explore", "List the declarations of a file, or map a folder."),
     "index": CommandEntry("cleats.cli.index", "Index a repository, so that it can be searched."),
     "search": CommandEntry("cleats.cli.search", "Find code, documents and comments in an index."),
-    "show": CommandEntry("cleats.cli.show", "Show lines of a file, and what the index has there."),
+    "show": CommandEntry("cleats.cli.repository", "Show lines of a file, and what the index has there."),
     "artifacts": CommandEntry("cleats.cli.cache", "Say what the indexes of this machine cost."),
     "cache": CommandEntry("cleats.cli.cache", "Make the cache of indexes smaller, or remove indexes."),
-    "download": CommandEntry("cleats.cli.download", "Fetch word lists and extensions, and try them."),
+    "download": CommandEntry("cleats.cli.cache", "Fetch word lists and extensions, and try them."),
     "sqlite": CommandEntry("cleats.cli.repository", "Make the SQLite index of a repository, or pack it."),
     "bootstrap": CommandEntry("cleats.cli.repository", "Make a fresh checkout searchable, step by step."),
     "workspace": CommandEntry("cleats.cli.repository", "Show the repositories that a file names."),
@@ -49,14 +52,13 @@ COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
     "assets": CommandEntry("cleats.cli.assets", "Validate, compare and publish assets."),
     "launch": CommandEntry("cleats.cli.launch.commands", "Write, check and publish the pages of a product."),
     "contract": CommandEntry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
-    "doctor": CommandEntry(
-        "cleats.cli.doctor", "Say what is installed, what is missing, how to get it.", settings=False
-    ),
-    "client-config": CommandEntry(
-        "cleats.cli.client_config", "Print the block that registers this server.", settings=False
-    ),
+    "doctor": CommandEntry("cleats.cli.doctor", "Say what is installed, what is missing, how to get it."),
+    "install": CommandEntry("cleats.cli.install", "Register this server in an agent client."),
+    "client-config": CommandEntry("cleats.cli.client_config", "Print the block that registers this server."),
 }
 
+COMMANDS_WITHOUT_SETTINGS = frozenset({"doctor", "install", "client-config"})
+"""The commands that must work even if a setting is wrong."""
 
 _JSON_META_KEY = "cleats.json"
 
@@ -82,7 +84,6 @@ BROKEN_PIPE_EXIT_CODE = 141
 
 @contextmanager
 def _exit_quietly() -> Iterator[None]:
-    """Exit without a message if the output is no longer read, as in `| head`, or on Ctrl-C."""
     try:
         yield
     except (BrokenPipeError, ExceptionGroup) as error:  # a task group wraps what its tasks raise
@@ -99,7 +100,6 @@ def _exit_quietly() -> Iterator[None]:
 
 @contextmanager
 def _report_errors(*, as_json: bool) -> Iterator[None]:
-    """Let click report errors, or print them as JSON if a program asked for it."""
     try:
         yield
     except (SettingError, click.ClickException) as error:
@@ -108,9 +108,8 @@ def _report_errors(*, as_json: bool) -> Iterator[None]:
         click_error = error if isinstance(error, click.ClickException) else UnusableInput(str(error))
         if not as_json:
             raise click_error from None
-        print_error_as_json(
-            click_error.format_message(), is_usage_error=click_error.exit_code == click.UsageError.exit_code
-        )
+        is_usage_error = click_error.exit_code == click.UsageError.exit_code
+        print_error_as_json(click_error.format_message(), is_usage_error=is_usage_error)
         sys.exit(click_error.exit_code)
 
 
@@ -128,10 +127,9 @@ class LazyCommandGroup(click.Group):
         return list(COMMANDS_BY_NAME)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        entry = COMMANDS_BY_NAME.get(name)
-        if entry is None:
+        if name not in COMMANDS_BY_NAME:
             return None
-        module = import_module(entry.module)
+        module = import_module(COMMANDS_BY_NAME[name].module)
         command: click.Command = getattr(module, name.replace("-", "_"))
         _mark_blocks(command)
         return command
@@ -157,7 +155,6 @@ class LazyCommandGroup(click.Group):
 
 
 def _mark_blocks(command: click.Command) -> None:
-    """Mark the examples and the indented lines in the help of a command, which click must not wrap."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(f"\b\n{text}" if _BLOCK_PATTERN.match(text) else text for text in paragraphs)
     for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
@@ -199,23 +196,28 @@ def cli(ctx: click.Context, validate: Sequence[str]) -> None:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         ctx.color = False
     if ctx.invoked_subcommand is None:
-        ctx.exit(_validate_asset(ctx, validate))
-    if COMMANDS_BY_NAME[ctx.invoked_subcommand].settings:
+        from cleats.cli.assets import validate_file  # noqa: PLC0415 - help needs none of it
+
+        if len(validate) != 1:
+            ctx.fail(_ONE_PATH_MESSAGE if validate else "Missing command.")
+        ctx.exit(validate_file(load_settings(os.environ), validate[0]))
+    if ctx.invoked_subcommand not in COMMANDS_WITHOUT_SETTINGS:
         ctx.obj = load_settings(os.environ)
 
 
-def _validate_asset(ctx: click.Context, paths: Sequence[str]) -> int:
-    from cleats.cli.assets import validate_file  # noqa: PLC0415 - help needs none of it
-
-    if not paths:
-        ctx.fail("Missing command.")
-    if len(paths) > 1:
-        ctx.fail(_ONE_PATH_MESSAGE)
-    return validate_file(load_settings(os.environ), paths[0])
-
-
 def main() -> None:
-    """Run the command line and exit with its code."""
+    """Run the command line and exit with its code, even if a thread of an ended call does not end."""
+    try:
+        _run_command()
+    except SystemExit as end:
+        if threading.active_count() > 1:
+            from cleats.runtime.shutdown import exit_despite_threads  # noqa: PLC0415 - help needs none of it
+
+            exit_despite_threads(end.code if isinstance(end.code, int) else int(bool(end.code)))
+        raise
+
+
+def _run_command() -> None:
     try:
         sys.exit(cli.main(prog_name="cleats", standalone_mode=True))
     except Exception as error:
@@ -229,7 +231,3 @@ def main() -> None:
         click.echo(f"Error: {type(cause).__name__}: {cause}", err=True)
         click.echo("`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where.", err=True)
         sys.exit(click.UsageError.exit_code)
-
-
-if __name__ == "__main__":
-    main()

@@ -6,9 +6,9 @@ Nothing but click is imported, because `cleats doctor` has to work when other li
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import TextWrapper, wrap
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
@@ -24,8 +24,7 @@ INTERRUPTED_EXIT_CODE = 130
 _JSON_META_KEY = "cleats.json-option"
 
 MIN_LINE_COLUMNS, DEFAULT_LINE_COLUMNS, MAX_LINE_COLUMNS = 60, 100, 120
-"""The columns of a line: the minimum for aligned text, the default for a pipe, and the maximum for
-readable text."""
+"""The columns of a line: the minimum for aligned text, the default for a pipe, and the maximum for readable text."""
 
 COLUMN_GAP = "  "
 
@@ -33,11 +32,10 @@ COLUMN_GAP = "  "
 def echo_json(value: object) -> None:
     """Print a value as indented JSON, in UTF-8 regardless of the locale.
 
-    A path that is not UTF-8 has a lone surrogate for each invalid byte; JSON can only escape it,
-    and Python's escape is the same.
+    A path that is not UTF-8 has a lone surrogate for each invalid byte; JSON can only escape it, and Python's escape is
+    the same.
     """
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    click.echo(text.encode(errors="backslashreplace"))
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False).encode(errors="backslashreplace"))
 
 
 class UnusableInput(click.ClickException):
@@ -46,13 +44,11 @@ class UnusableInput(click.ClickException):
     exit_code = click.UsageError.exit_code
 
 
-json_option = click.option(
-    "--json",
-    is_flag=True,
-    expose_value=False,
-    callback=lambda ctx, _option, value: ctx.meta.__setitem__(_JSON_META_KEY, value),
-    help="Print JSON, for programs.",
-)
+_META_OPTION: Any = {
+    "expose_value": False,
+    "callback": lambda ctx, _option, value: ctx.meta.__setitem__(_JSON_META_KEY, value),
+}
+json_option = click.option("--json", is_flag=True, help="Print JSON, for programs.", **_META_OPTION)
 """The option that makes `is_json_requested` true."""
 
 
@@ -73,11 +69,10 @@ def print_answer(answer: AnswerT, render: Callable[[AnswerT], str | Iterable[str
 
 def escape_controls(text: str) -> str:
     """Return a text on one line, with control characters escaped as in source code."""
-    return "".join(character if character.isprintable() else _escape_character(character) for character in text)
-
-
-def _escape_character(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode()
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
+        for character in text
+    )
 
 
 def format_count(count: int, singular: str, plural: str = "") -> str:
@@ -96,19 +91,13 @@ def line_width() -> int:
 
 
 def format_columns(rows: Sequence[Sequence[str]], *, indent: str = COLUMN_GAP, cut: bool = False) -> str:
-    """Format rows with aligned cells; the last cell is wrapped, or cut with `cut`.
-
-    Cells may be styled, except for the last.
-    """
-    leading_cells = [row[:-1] for row in rows]
-    widths = [max(map(_visible_length, column)) for column in zip(*leading_cells, strict=True)]
+    """Format rows with aligned cells; the last, which cannot be styled, is wrapped, or cut with `cut`."""
+    widths = [max(map(_visible_length, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     last_start = len(indent) + sum(widths) + len(COLUMN_GAP) * len(widths)
     last_width = max(line_width() - last_start, MIN_LINE_COLUMNS // 3)
     lines: list[str] = []
-    for cells, last in zip(leading_cells, (row[-1] for row in rows), strict=True):
-        aligned = [
-            cell + " " * (cell_width - _visible_length(cell)) for cell, cell_width in zip(cells, widths, strict=True)
-        ]
+    for *cells, last in rows:
+        aligned = [cell + " " * (width - _visible_length(cell)) for cell, width in zip(cells, widths, strict=True)]
         first, *rest = [clip_text(last, last_width)] if cut else _wrap_cell(last, last_width)
         lines.append((indent + COLUMN_GAP.join([*aligned, first])).rstrip())
         lines += [" " * last_start + continuation for continuation in rest]
@@ -122,7 +111,13 @@ def style_heading(text: str) -> str:
 
 def format_paragraphs(text: str, *, indent: str = COLUMN_GAP) -> str:
     """Wrap prose to the terminal; indented lines and lists stay as they are."""
-    return "\n".join(_fill_lines(text, indent))
+    lines: list[str] = []
+    for line in text.strip().splitlines():
+        if not line.strip() or line.startswith((" ", "- ", "* ")):
+            lines.append((indent + line).rstrip())
+        else:
+            lines += wrap(line, line_width(), initial_indent=indent, subsequent_indent=indent)
+    return "\n".join(lines)
 
 
 def clip_text(text: str, max_length: int | None) -> str:
@@ -155,14 +150,6 @@ def _wrap_cell(text: str, max_length: int) -> list[str]:
     # A path or a command in two pieces cannot be copied; better a line that is too long.
     wrapper = TextWrapper(max_length, break_long_words=False, break_on_hyphens=False)
     return [part for line in text.splitlines() for part in wrapper.wrap(line)] or [""]
-
-
-def _fill_lines(text: str, indent: str) -> Iterator[str]:
-    for line in text.strip().splitlines():
-        if not line.strip() or line.startswith((" ", "- ", "* ")):
-            yield (indent + line).rstrip()
-        else:
-            yield from wrap(line, line_width(), initial_indent=indent, subsequent_indent=indent)
 
 
 def _visible_length(cell: str) -> int:

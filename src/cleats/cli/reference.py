@@ -15,7 +15,7 @@ from cleats import app
 from cleats.cli.main import cli
 from cleats.cli.output import format_duration
 from cleats.cli.tools import describe_hints, first_sentence, format_examples, list_arguments
-from cleats.contract.errors import KERNEL_CODES, ErrorCode
+from cleats.contract.errors import CODES_BEYOND_SPECS, KERNEL_CODES, ErrorCode
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool, Toolset
 from cleats.contract.versions import SCHEMA_VERSION
@@ -94,7 +94,8 @@ def render_tools_page(registry: Registry) -> Iterator[str]:
     """Yield the blocks of the page about tools: purpose, arguments and errors."""
     yield (
         f"The contract is at version {SCHEMA_VERSION}; the number of a tool is its own "
-        "`schemaVersion`. `contracts/tools.json` has the same with every schema in full, and "
+        "`schemaVersion`. `contracts/tools.json` is what a list of tools has of them, "
+        "`contracts/results.json` has the results in full, and "
         "`cleats tools --show TOOL` shows it in a terminal."
     )
     for toolset in registry.toolsets:
@@ -162,6 +163,8 @@ def render_errors_page(registry: Registry) -> Iterator[str]:
             for code in ErrorCode
         ),
     )
+    yield "The codes that a specification of Cleats does not have, and why:"
+    yield "\n".join(f"- {_link_error(code)}: {reason}" for code, reason in CODES_BEYOND_SPECS.items())
     yield "## Who answers what"
     kernel_codes = ", ".join(_link_error(code) for code in KERNEL_CODES)
     tool_errors = [(f"[`{tool.name}`](tools.md#{tool.name})", tool.errors) for tool in registry if tool.errors]

@@ -1,21 +1,88 @@
-"""Commands about one repository or workspace: `bootstrap`, `workspace`, `config` and `sqlite`."""
+"""Commands about one repository or workspace: `show`, `bootstrap`, `workspace`, `config` and `sqlite`."""
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from cleats.cli import completion
-from cleats.cli.output import format_bytes, format_columns, print_answer, style_heading
-from cleats.cli.tool_command import call_tool, json_command, mode_choice, path_argument
+from cleats.cli import tool_command
+from cleats.cli.output import echo_json, format_bytes, format_columns, is_json_requested, print_answer, style_heading
+from cleats.cli.tool_command import call_tool, json_command, mode_choice, path_argument, repo_option
 from cleats.settings import Settings
+
+_LOCATION_PATTERN = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?")
+
+_ARGUMENT_FLAGS = {"repoPath": "--repo", "maxBytes": "--max-bytes", "startLine": "LINE", "endLine": "END"}
+
+
+@click.command()
+@click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=tool_command.complete_files)
+@click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Lines around.")
+@click.option("--max-bytes", type=click.IntRange(1), help="Bytes of text at most.")
+@repo_option
+@json_command
+def show(settings: Settings, /, place: str, *, repo: str | None, **option_values: Any) -> None:
+    """Show a file of a repository, or some of its lines.
+
+    A LINE alone is shown by itself, with --context around it. PATH is from here, or from the root of the repository, as
+    `cleats search` prints it. Files outside of the repository are not shown.
+
+    Examples:
+      cleats show src/app.py:10-40
+      cleats show src/app.py:25 -C 5
+      cleats show README.md --json
+
+    Exits 0  when there is something to show,
+          1  when there is no such file, or it may not be shown,
+          2  when the lines make no sense, or it is no text.
+    """
+    path, start, end = _parse_location(place)
+    location = {"path": _resolve_path(path, repo), "startLine": start, "endLine": end, "repoPath": repo}
+    answer = call_tool(settings, "show_file", _ARGUMENT_FLAGS, **location, **option_values)
+    if is_json_requested():
+        echo_json(answer)
+        return
+    if sys.stdout.isatty():
+        click.echo(_number_lines(answer))
+    else:
+        click.echo(answer["text"], nl=False)
+    if answer["truncated"]:
+        click.echo(f"... cut after line {answer['endLine']:,}; --max-bytes gives more.", err=True)
+
+
+def _parse_location(location: str) -> tuple[str, int | None, int | None]:
+    match = _LOCATION_PATTERN.fullmatch(location)
+    if match is None or Path(location).exists():
+        return location, None, None
+    start = int(match["start"])
+    if not start:
+        raise click.UsageError("Lines are counted from 1.")
+    return match["path"], start, int(match["end"] or start)
+
+
+def _resolve_path(path: str, repo: str | None) -> str:
+    """Return the path for the tool; a path that exists in the current folder becomes absolute."""
+    local_path = Path.cwd() / path
+    return str(local_path) if repo is None and local_path.exists() else path
+
+
+def _number_lines(answer: Mapping[str, Any]) -> str:
+    first, last = answer["startLine"], answer["endLine"]
+    digits = len(str(last))
+    title = f"{answer['path']}:{first}-{last} of {answer['totalLines']:,} lines"
+    lines = answer["text"].splitlines()
+    return "\n".join(
+        [style_heading(title), *(f"{first + offset:>{digits}}  {line}" for offset, line in enumerate(lines))]
+    )
 
 
 @click.command()
 @path_argument
-@click.option("--skip-install", is_flag=True, help="Nothing is ever installed.")
-@click.option("--skip-dicts", is_flag=True, help="Leave the dictionaries alone.")
+@click.option("--skip-install", is_flag=True, help="Do not look for package manifests; nothing is ever installed.")
+@click.option("--skip-dicts", is_flag=True, help="Do not check the dictionaries.")
 @click.option("--skip-index", is_flag=True, help="Build nothing.")
 @click.option("--skip-artifacts", is_flag=True, help="Do not begin from ci-artifacts.")
 @click.option("--skip-tooling", is_flag=True, help="Do not look for tools.")
@@ -54,7 +121,7 @@ def _describe_step(step: Mapping[str, Any]) -> tuple[str, str]:
 
 
 @click.command()
-@click.argument("file", shell_complete=completion.complete_files)
+@click.argument("file", shell_complete=tool_command.complete_files)
 @json_command
 def workspace(settings: Settings, file: str) -> None:
     """Show the repositories of the workspace FILE, and whether they can be searched.
@@ -116,27 +183,20 @@ def config(settings: Settings, path: str | None, *, everything: bool) -> None:
 def _render_config(status: Mapping[str, Any], *, everything: bool) -> Iterator[str]:
     config, cache = status["config"], status["cache"]
     yield style_heading(status["repoPath"])
-    facts = {
-        "index": f"{cache['index']}, in {config['repoCacheRoot']}",
-        "sqlite": config["sqlite"]["path"] or "none",
-        "cache": config["cacheRoot"],
-        "data": config["dataRoot"],
-    }
-    yield format_columns(list(facts.items()))
-    shown_settings = config["settings"] if everything else _select_changed(config["settings"])
-    if shown_settings:
+    index = ("index", f"{cache['index']}, in {config['repoCacheRoot']}")
+    sqlite_index = ("sqlite", config["sqlite"]["path"] or "none")
+    yield format_columns([index, sqlite_index, ("cache", config["cacheRoot"]), ("data", config["dataRoot"])])
+    from cleats.settings import list_setting_rows  # noqa: PLC0415 - help needs no table
+
+    values = {name: _format_value(value) for name, value in config["settings"].items()}
+    defaults = {row.name: row.default for row in list_setting_rows()}
+    shown = [(name, value) for name, value in values.items() if everything or value not in ("", defaults[name])]
+    if shown:
         yield style_heading("Settings")
-        yield format_columns([(name, _format_value(value)) for name, value in shown_settings.items()])
+        yield format_columns(shown)
     if status["warnings"]:
         yield style_heading("Missing")
         yield format_columns([(warning["code"], warning["message"]) for warning in status["warnings"]])
-
-
-def _select_changed(values: Mapping[str, Any]) -> dict[str, Any]:
-    from cleats.settings import list_setting_rows  # noqa: PLC0415 - help needs no table
-
-    defaults = {row.name: row.default for row in list_setting_rows()}
-    return {name: value for name, value in values.items() if _format_value(value) not in ("", defaults[name])}
 
 
 def _format_value(value: Any) -> str:
@@ -145,13 +205,8 @@ def _format_value(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-_mode_option = click.option(
-    "--mode",
-    type=mode_choice,
-    default="all",
-    show_default=True,
-    help="What the index must have; one file holds all modes.",
-)
+_mode_help = "What the index must have; one file holds all modes."
+_mode_option = click.option("--mode", type=mode_choice, default="all", show_default=True, help=_mode_help)
 
 
 @click.group()

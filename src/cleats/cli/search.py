@@ -1,26 +1,152 @@
-"""The `cleats search` command: run the search tool for a person in a terminal."""
+"""The `cleats search` command: run the search tool for a person, and print hits as lines of a terminal."""
 
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from cleats.cli.output import ProgressPrinter, echo_json, is_json_requested
+from cleats.cli.output import (
+    ProgressPrinter,
+    clip_text,
+    echo_json,
+    escape_controls,
+    is_json_requested,
+    limit_to_terminal,
+    line_width,
+    style_heading,
+)
 from cleats.cli.tool_command import replace_argument_names
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
-from cleats.toolsets.code.query.arguments import (
-    ARGUMENTS_BY_NAME,
-    SEARCH_ARGUMENTS,
-    TOPIC_TITLES,
-    ArgumentTopic,
-    SearchArgument,
-)
+from cleats.toolsets.code.index import tokens
+from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME, SEARCH_ARGUMENTS, TOPIC_TITLES, SearchArgument
+from cleats.toolsets.code.query.parser import parse_query
+from cleats.toolsets.code.query.tree import iterate_leaves
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.index.service import Indexes
     from cleats.toolsets.code.repository import Repository
+
+_COMMENTS_TITLE: Final = "Comments and docstrings"
+MODE_TITLES: Final = {"code": "Code", "prose": "Documents", "extractedProse": _COMMENTS_TITLE, "records": "Records"}
+
+MAX_EXTRA_LINES: Final = 3
+"""The most lines of a hit that are shown besides its first."""
+
+MAX_CONTEXT_LINES: Final = 60
+"""The most lines of a hit that are shown together with its context."""
+
+
+class HitPrinter:
+    """A printer for the hits of an answer."""
+
+    def __init__(self, answer: Mapping[str, Any], arguments: Mapping[str, Any], *, compact: bool, full: bool) -> None:
+        self._answer = answer
+        self._compact, self._full = compact, full
+        self._has_context = bool(arguments.get("context"))
+        self._query_stems: set[str] = set()
+        for leaf in iterate_leaves(parse_query(arguments["query"])):
+            words = tokens.tokenize_text(leaf.text)
+            significant_words = [word for word in words if word not in tokens.STOP_WORDS] or words
+            self._query_stems.update(map(tokens.stem_word, significant_words))
+
+    def show(self) -> None:
+        """Print every hit."""
+        modes = [mode for mode in MODE_TITLES if self._answer[mode]]
+        for number, mode in enumerate(modes):
+            if len(modes) > 1 and not self._compact:
+                click.echo(("\n" if number else "") + style_heading(MODE_TITLES[mode]))
+            for hit in self._answer[mode]:
+                click.echo(self._render_line(hit) if self._compact else self._render_block(hit))
+
+    def _render_line(self, hit: Mapping[str, Any]) -> str:
+        location = f"{_format_file(hit)}:{hit['startLine']}"
+        title = escape_controls(f"{hit['kind']} {hit['name']}")
+        headline_width = limit_to_terminal(max(20, line_width() - len(location) - len(title) - 6))
+        return f"{_style_location(location)}: {style_heading(title)}  {clip_text(hit['headline'], headline_width)}"
+
+    def _render_block(self, hit: Mapping[str, Any]) -> str:
+        location = f"{_format_file(hit)}:{hit['startLine']}-{hit['endLine']}"
+        title = style_heading(escape_controls(f"{hit['kind']} {hit['name']}"))
+        lines = [f"{_style_location(location)}  {title}  {hit['score']:.4g}"]
+        lines += self._render_breakdown(hit)
+        if self._full:
+            lines += _render_facts(hit)
+        lines += self._render_text(hit)
+        return "\n".join(lines)
+
+    def _render_text(self, hit: Mapping[str, Any]) -> Iterator[str]:
+        hit_lines = list(enumerate(hit["text"].split("\n"), hit["startLine"]))
+        if self._has_context:
+            first_number = hit["startLine"] - len(hit["preContext"])
+            shown_lines = [*enumerate(hit["preContext"], first_number), *hit_lines[:MAX_CONTEXT_LINES]]
+            if len(hit_lines) <= MAX_CONTEXT_LINES:
+                shown_lines += enumerate(hit["postContext"], hit["endLine"] + 1)
+        elif self._full:
+            shown_lines = hit_lines
+        else:
+            shown_lines = self._select_lines(hit_lines)
+        digits = len(str(shown_lines[-1][0])) if shown_lines else 1
+        last_number = None
+        for number, line in shown_lines:
+            if last_number is not None and number != last_number + 1:
+                yield click.style("  " + " " * digits + " ⋮", dim=True)
+            last_number = number
+            margin = click.style(f"  {number:>{digits}} │ ", dim=True)
+            yield (margin + self._highlight_words(line)).rstrip()
+        if self._full and hit.get("truncated"):
+            rest = f"{_format_file(hit)}:{hit['startLine'] + len(hit_lines)}-{hit['endLine']}"
+            yield click.style(f"  The rest: cleats show {rest}", dim=True)
+
+    def _select_lines(self, hit_lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+        first = next((candidate for candidate in hit_lines if any(map(str.isalnum, candidate[1]))), hit_lines[0])
+        scored = [(-len(self._query_stems & _stem_words(line)), number, line) for number, line in hit_lines]
+        best = sorted(candidate for candidate in scored if candidate[0] and candidate[1] != first[0])[:MAX_EXTRA_LINES]
+        return sorted([first, *((number, line) for _, number, line in best)])
+
+    def _highlight_words(self, line: str) -> str:
+        line_text = clip_end(escape_controls(line.expandtabs(4)), limit_to_terminal(line_width() - 10))
+        boundaries = [0]
+        for match in tokens.WORD_PATTERN.finditer(line_text):
+            if self._query_stems & _stem_words(match[0]):
+                boundaries += match.span()
+        boundaries.append(len(line_text))
+        parts = [line_text[start:end] for start, end in pairwise(boundaries)]
+        parts[1::2] = [click.style(part, fg="red", bold=True) for part in parts[1::2]]
+        return "".join(parts)
+
+    def _render_breakdown(self, hit: Mapping[str, Any]) -> Iterator[str]:
+        for part in hit.get("scoreBreakdown", {}).get("parts", []):
+            rank = "" if part["rank"] is None else f"  rank {part['rank']}, {part['score']:.4g}"
+            yield click.style(f"    {part['points']:.6f}  {part['name']}{rank}", dim=True)
+
+
+def _format_file(hit: Mapping[str, Any]) -> str:
+    return escape_controls(f"{hit['repo']}:{hit['file']}" if "repo" in hit else hit["file"])
+
+
+def _render_facts(hit: Mapping[str, Any]) -> Iterator[str]:
+    facts = hit["docmeta"] | {"author": hit["lastAuthor"], "modified": hit["lastModified"]}
+    for name, value in facts.items():
+        if value and name not in {"doc", "comments", "own", "fields", "types"}:
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield click.style("    " + clip_text(f"{name}: {text}", limit_to_terminal(line_width() - 4)), dim=True)
+
+
+def clip_end(line: str, max_length: int | None) -> str:
+    """Cut a line to at most this length, keeping its spaces."""
+    return line if max_length is None or len(line) <= max_length else line[: max_length - 1] + "…"
+
+
+def _stem_words(text: str) -> frozenset[str]:
+    return frozenset(tokens.stem_text(text).split())
+
+
+def _style_location(text: str) -> str:
+    return click.style(text, fg="cyan")
+
 
 PARAMETER_PREFIX = "given_"
 """The prefix of parameter names, because some arguments are named like Python keywords."""
@@ -38,18 +164,14 @@ class GroupedOptionsCommand(click.Command):
     """A command that lists its options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        records_by_topic: dict[ArgumentTopic, list[tuple[str, str]]] = {topic: [] for topic in TOPIC_TITLES}
+        records_by_topic: dict[Any, list[tuple[str, str]]] = {topic: [] for topic in TOPIC_TITLES}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                records_by_topic[_find_topic(param.name or "")].append(record)
+                argument = ARGUMENTS_BY_NAME.get((param.name or "").removeprefix(PARAMETER_PREFIX))
+                records_by_topic[argument.topic if argument else "results"].append(record)
         for topic, records in records_by_topic.items():
             with formatter.section(TOPIC_TITLES[topic]):
                 formatter.write_dl(records)
-
-
-def _find_topic(name: str) -> ArgumentTopic:
-    topics_by_name = {argument.name: argument.topic for argument in SEARCH_ARGUMENTS}
-    return topics_by_name.get(name.removeprefix(PARAMETER_PREFIX), "results")
 
 
 def build_options() -> list[click.Option]:
@@ -64,17 +186,10 @@ def _build_argument_options(argument: SearchArgument) -> Iterator[click.Option]:
         yield _build_switch("json", "Print the answer as JSON; --json --compact prints a short one.")
         return
     names = [argument.flag] if argument.name == "ann" else argument.flag.split("/")
-    yield click.Option(
-        [*names, PARAMETER_PREFIX + argument.name],
-        help=_describe_argument(argument),
-        **_click_option_settings(argument.schema),
-    )
-
-
-def _describe_argument(argument: SearchArgument) -> str:
-    """Return the description of an argument, with flags instead of argument names."""
     flags = {other.name: other.flag.split("/")[-1] for other in SEARCH_ARGUMENTS if other.flag}
-    return CLI_DESCRIPTIONS.get(argument.name) or replace_argument_names(argument.description, flags)
+    about = CLI_DESCRIPTIONS.get(argument.name) or replace_argument_names(argument.description, flags)
+    settings = _click_option_settings(argument.schema)
+    yield click.Option([*names, PARAMETER_PREFIX + argument.name], help=about, **settings)
 
 
 def _build_switch(name: str, about: str) -> click.Option:
@@ -82,10 +197,10 @@ def _build_switch(name: str, about: str) -> click.Option:
 
 
 def _click_option_settings(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the click settings of a value, without a default so that only given values count."""
     if "enum" in schema:
         return {"type": click.Choice(schema["enum"])}
-    kind = schema["type"]
+    options = [option["type"] for option in schema.get("anyOf", ())]
+    kind = options or schema["type"]
     if "array" in kind:
         return {"multiple": True, "metavar": "TEXT"}
     if "boolean" in kind:
@@ -112,11 +227,10 @@ def collect_arguments(option_values: Mapping[str, Any]) -> dict[str, Any]:
 def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) -> None:
     """Find code, documents and comments in the index of a repository, best first.
 
-    QUERY is a question, words or a name; "phrases" are required, -word is left out, '*' is
-    everything. With AND, OR or NOT in capitals between words it is a formula, with (groups).
-    Quote it for your shell; -- comes before one that begins with a minus. Filters narrow the
-    search and are combined with AND; without `cleats index` before, or --refresh, there is
-    nothing to search.
+    QUERY is a question, words or a name; "phrases" are required, -word is left out, '*' is everything. With AND, OR or
+    NOT in capitals between words it is a formula, with (groups). Quote it for your shell; -- comes before one that
+    begins with a minus. Filters narrow the search and are combined with AND; without `cleats index` before, or
+    --refresh, there is nothing to search.
 
     Examples:
       cleats search "where are sessions closed?"
@@ -129,7 +243,7 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
           1  when nothing was,
           2  when the query is wrong or there is no index.
     """
-    from cleats.cli.hits import HitPrinter  # noqa: PLC0415 - help needs none of it
+    from cleats.cli.search import HitPrinter  # noqa: PLC0415 - help needs none of it
 
     tool_arguments = collect_arguments(option_values) | {"query": " ".join(query)}
     as_json, compact = option_values["as_json"], option_values["as_compact"]
@@ -153,7 +267,6 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
 
 
 def _run_search(settings: Settings, tool_arguments: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the answer, and a warning if the index is stale."""
     if tool_arguments.get("workspacePath") or settings.code.opensearch_url:
         from cleats.cli.tool_command import call_tool  # noqa: PLC0415
 
@@ -199,15 +312,13 @@ def _refresh_index(indexes: "Indexes", repository: "Repository") -> None:
 
 
 EMPTY_RESULT_CODES: Final = frozenset({"index_empty", "filtered_out"})
-"""The codes of notes that explain an empty result; `explain_no_hits` words them for the command
-line."""
+"""The codes of notes that explain an empty result; `explain_no_hits` words them for the command line."""
 
 
 def list_notes(answer: Mapping[str, Any]) -> Iterator[str]:
     """Yield the notes of an answer that a person should know."""
-    for note in answer["stats"].get("notes", []):
-        if note["code"] not in EMPTY_RESULT_CODES:
-            yield note["message"]
+    notes = answer["stats"].get("notes", [])
+    return (note["message"] for note in notes if note["code"] not in EMPTY_RESULT_CODES)
 
 
 def explain_no_hits(answer: Mapping[str, Any], tool_arguments: Mapping[str, Any]) -> str:
@@ -228,14 +339,11 @@ def explain_no_hits(answer: Mapping[str, Any], tool_arguments: Mapping[str, Any]
 def _describe_filters(stats: Mapping[str, Any], tool_arguments: Mapping[str, Any]) -> Iterator[str]:
     for filter_stats in stats["filters"]:
         value = tool_arguments.get(filter_stats["argument"])
-        value_text = "" if value is True else " " + " ".join(map(str, _as_list(value)))
+        values = value if isinstance(value, list) else [value]
+        value_text = "" if value is True else " " + " ".join(map(str, values))
         chunks = f"{filter_stats['chunks']:,} chunks have it" if filter_stats["chunks"] != 1 else "1 chunk has it"
         known_values = f"; there is {', '.join(filter_stats['known'])}" if filter_stats.get("known") else ""
         yield f"  {_find_flag(filter_stats['argument'])}{value_text}: {chunks}{known_values}"
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _find_flag(argument: str) -> str:
@@ -255,12 +363,13 @@ def exit_with_search_error(error: ToolError, tool_arguments: Mapping[str, Any]) 
     argument_names = [str(detail.get("instancePath", "")).lstrip("/") for detail in error.details or ()]
     flags = {name: _find_flag(name) for name in argument_names if name in ARGUMENTS_BY_NAME}
     click.echo(f"Error: {replace_argument_names(error.message, flags)}", err=True)
+    hint = error.hint
     if error.code is ErrorCode.NO_INDEX and "backend" in argument_names:
-        click.echo("Run `cleats sqlite build` first, or leave --backend out.", err=True)
+        hint = "Run `cleats sqlite build` first, or leave --backend out."
     elif error.code is ErrorCode.NO_INDEX and "--full" in error.hint:
-        click.echo("Run `cleats index --full`: an update takes over what it does not read.", err=True)
+        hint = "Run `cleats index --full`: an update takes over what it does not read."
     elif error.code is ErrorCode.NO_INDEX:
-        click.echo("Run `cleats index` first, or search with --refresh.", err=True)
-    elif error.hint:
-        click.echo(error.hint, err=True)
+        hint = "Run `cleats index` first, or search with --refresh."
+    if hint:
+        click.echo(hint, err=True)
     sys.exit(2)

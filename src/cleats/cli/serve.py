@@ -4,23 +4,24 @@ import errno
 import gc
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
 
-from cleats.cli import completion
-from cleats.cli.skill_options import skill_options
+from cleats.cli import tool_command
+from cleats.cli.tool_command import skill_options
 from cleats.runtime import early_signals
 from cleats.settings import SettingError, Settings, replace_settings
 
 if TYPE_CHECKING:
     import socket
 
+    from cleats.contract.tools import Toolset
     from cleats.runtime.server_status import ServerStatus
 
 LEGACY_WIRE_WARNING = (
@@ -29,26 +30,28 @@ LEGACY_WIRE_WARNING = (
 
 DEFAULT_PORT = 7345
 
+_PORT_RANGE = click.IntRange(0, 65535)
+_PORT_HELP = "Where to listen; 0 for any free port."
+_CONCURRENCY_HELP = "Runs that are driven at the same time; 0 for a machine that drives none."
+_REPOSITORY_HELP = "A repository, or a folder of them, that it may name; the server's own without."
+
 _folder_type = click.Path(path_type=Path, exists=True, file_okay=False)
-_toolsets_argument = click.argument("toolsets", nargs=-1, shell_complete=completion.complete_toolsets)
+_toolsets_argument = click.argument("toolsets", nargs=-1, shell_complete=tool_command.complete_toolsets)
 _repo_option = click.option(
-    "--repo",
-    type=_folder_type,
-    help="The repository that calls are about which name none; this folder by default.",
+    "--repo", type=_folder_type, help="The repository that calls are about which name none; this folder by default."
 )
 
 
-class _ServerStart(NamedTuple):
-    """The parts of a server that is about to start."""
-
-    settings: Settings
-    status: "ServerStatus"
-    descriptors: tuple[int, int]
-
-
 @contextmanager
-def _start_server(settings: Settings, toolsets: tuple[str, ...], repo: Path | None) -> Iterator[_ServerStart]:
-    """Claim stdin and stdout for a server, check its toolsets and start its log, until the block ends."""
+def _start_server(
+    settings: Settings,
+    toolsets: tuple[str, ...],
+    repo: Path | None,
+    *,
+    tools: str | None = None,
+    read_only: bool = False,
+    expects_client: bool = False,
+) -> Iterator[tuple[Settings, list["Toolset"], "ServerStatus", tuple[int, int]]]:
     from cleats.transports.stdio import claim_stdio  # noqa: PLC0415
 
     if repo is not None:
@@ -63,8 +66,15 @@ def _start_server(settings: Settings, toolsets: tuple[str, ...], repo: Path | No
             toolset_names = ", ".join(app.list_toolset_names())
             raise click.UsageError(f"there is no toolset {name!r}; there are: {toolset_names}")
         log_to_stderr(settings.log_level)
+        if expects_client and os.isatty(descriptors[0]):
+            click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)
+        status = ServerStatus()
+        tool_names = [name.strip() for name in (tools or "").split(",") if name.strip()]
+        served = app.load_toolsets(settings, toolsets, status)
+        if tool_names or read_only:
+            served = app.select_tools(served, tool_names, read_only=read_only)
         try:
-            yield _ServerStart(settings, ServerStatus(), descriptors)
+            yield settings, served, status, descriptors
         finally:
             PROCESS_JOURNAL.close()
 
@@ -78,13 +88,22 @@ def _start_server(settings: Settings, toolsets: tuple[str, ...], repo: Path | No
     "Content-Length frames of clients that know nothing newer.",
 )
 @_repo_option
+@click.option("--tools", metavar="A,B", help="Serve only these tools, by name.")
+@click.option("--read-only", is_flag=True, help="Leave out tools that change anything.")
 @skill_options
-def serve(settings: Settings, toolsets: tuple[str, ...], wire: str | None, repo: Path | None) -> None:
+def serve(  # noqa: PLR0917 - click passes them by name
+    settings: Settings,
+    toolsets: tuple[str, ...],
+    wire: str | None,
+    repo: Path | None,
+    tools: str | None,
+    read_only: bool,
+) -> None:
     """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
 
-    The agent starts this command itself; `cleats client-config` prints the block that tells it to.
-    Frames go to stdout, one log line a call to stderr. The server ends with exit code 0 when its
-    input ends or on SIGINT or SIGTERM, after answering what is in flight.
+    The agent starts this command itself; `cleats client-config` prints the block that tells it to. Frames go to stdout,
+    one log line a call to stderr. The server ends with exit code 0 when its input ends or on SIGINT or SIGTERM, after
+    answering what is in flight.
 
     Examples:
       cleats serve code
@@ -92,36 +111,29 @@ def serve(settings: Settings, toolsets: tuple[str, ...], wire: str | None, repo:
       cleats serve skills --skill-dir ./skills --no-plugins
       cleats serve assets --wire rpc
       cleats serve code --wire legacy
+      cleats serve --tools find_code,skill --read-only
     """
-    early_signals.handle_signals(sys.exit)
+    early_signals.end_on_signals()
     wire = wire or {"sdk": "mcp"}.get(settings.transport, settings.transport)
-    with _start_server(settings, toolsets, repo) as (server_settings, status, descriptors):
+    if settings.code.auto_index == "auto":
+        settings = replace(settings, code=replace(settings.code, auto_index="on"))
+    with _start_server(settings, toolsets, repo, tools=tools, read_only=read_only, expects_client=True) as server:
         from cleats import app  # noqa: PLC0415
 
-        if os.isatty(descriptors[0]):
-            click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)
-        served = app.load_toolsets(server_settings, toolsets, status)
         if wire == "rpc":
             import asyncio  # noqa: PLC0415 - anyio's own start would double the start-up
 
-            asyncio.run(app.serve_rpc(server_settings, served, status, descriptors))
-        elif wire == "legacy":
+            asyncio.run(app.serve_rpc(*server))
+            return
+        if wire == "legacy":
             click.echo(LEGACY_WIRE_WARNING, err=True)
-            app.run_server(app.serve_legacy, server_settings, served, status, descriptors)
-        else:
-            app.run_server(app.serve_stdio, server_settings, served, status, descriptors)
+        app.run_server(app.serve_legacy if wire == "legacy" else app.serve_stdio, *server)
 
 
 @click.command()
 @_toolsets_argument
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=DEFAULT_PORT,
-    show_default=True,
-    help="Where to listen; 0 for any free port.",
-)
+@click.option("--port", type=_PORT_RANGE, default=DEFAULT_PORT, show_default=True, help=_PORT_HELP)
 @_repo_option
 @click.option("--json", "as_json", is_flag=True, help="Say on stdout, in JSON, where it listens.")
 @skill_options
@@ -130,32 +142,29 @@ def http(
 ) -> None:
     """Serve TOOLSETS (all of them by default) over HTTP: REST, event streams, and MCP at /mcp.
 
-    /docs is a page about every route and tool, /openapi.json the same for programs. With
-    CLEATS_HTTP_TOKEN set, every request must bring the token; without it the server listens on
-    this machine only. The server ends with exit code 0 on SIGINT or SIGTERM, after answering what
-    is in flight.
+    /docs is a page about every route and tool, /openapi.json the same for programs. With CLEATS_HTTP_TOKEN set, every
+    request must bring the token; without it the server listens on this machine only. The server ends with exit code 0
+    on SIGINT or SIGTERM, after answering what is in flight.
 
     Examples:
       cleats http
       cleats http code --port 0 --json
       CLEATS_HTTP_TOKEN=… cleats http --host 0.0.0.0
     """
-    early_signals.handle_signals(sys.exit)
+    early_signals.end_on_signals()
     _check_bind(settings, host)
-    with _start_server(settings, toolsets, repo) as (server_settings, status, (_, out)):
+    with (
+        _start_server(settings, toolsets, repo) as (server_settings, served, status, (_, out)),
+        _bind_socket(host, port) as listener,
+    ):
         from cleats import app  # noqa: PLC0415
 
-        served = app.load_toolsets(server_settings, toolsets, status)
-        with _bind_socket(host, port) as listener:
-
-            def announce_ready() -> None:
-                _announce_address(out if as_json else None, listener, server_settings)
-
-            app.run_server(app.serve_http, server_settings, served, status, listener, announce_ready)
+        announce_ready = partial(_announce_address, out if as_json else None, listener, server_settings)
+        app.run_server(app.serve_http, server_settings, served, status, listener, announce_ready)
 
 
 def _check_bind(settings: Settings, host: str) -> None:
-    from cleats.transports.http.policy import is_local_host  # noqa: PLC0415
+    from cleats.transports.http.tokens import is_local_host  # noqa: PLC0415
 
     if not settings.http.token and not settings.http.tokens and not is_local_host(host):
         raise SettingError(
@@ -165,20 +174,19 @@ def _check_bind(settings: Settings, host: str) -> None:
 
 
 def _bind_socket(host: str, port: int) -> "socket.socket":
-    from cleats.transports.http.server import bind_socket  # noqa: PLC0415
+    from cleats.transports.http.service import bind_socket  # noqa: PLC0415
 
     try:
         return bind_socket(host, port)
     except OSError as error:
-        is_in_use = error.errno == errno.EADDRINUSE
         # The text of the error repeats the address, in Python's notation.
-        reason = "it is in use; --port 0 takes a free one" if is_in_use else error.strerror
+        reason = "it is in use; --port 0 takes a free one" if error.errno == errno.EADDRINUSE else error.strerror
         raise SettingError(f"cannot listen on {host} port {port}: {reason}") from None
 
 
 def _announce_address(out: int | None, listener: "socket.socket", settings: Settings) -> None:
     """Announce the address of the server: to a program as JSON on stdout, or to a person."""
-    from cleats.transports.http.server import base_url  # noqa: PLC0415
+    from cleats.transports.http.service import base_url  # noqa: PLC0415
 
     host, port = listener.getsockname()[:2]
     url = base_url(listener)
@@ -193,29 +201,18 @@ def _announce_address(out: int | None, listener: "socket.socket", settings: Sett
 
 
 @click.command()
-@click.option(
-    "--concurrency",
-    type=click.IntRange(0, 64),
-    default=2,
-    show_default=True,
-    help="Runs that are driven at the same time; 0 for a machine that drives none.",
-)
-@click.option(
-    "--repo",
-    type=_folder_type,
-    help="A repository whose index is built and published, and kept up to date.",
-)
+@click.option("--concurrency", type=click.IntRange(0, 64), default=2, show_default=True, help=_CONCURRENCY_HELP)
+@click.option("--repo", type=_folder_type, help="A repository whose index is built and published, and kept up to date.")
 @click.pass_obj
 def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
     """Work for a fleet until SIGINT or SIGTERM.
 
-    With CLEATS_DATABASE_URL set, drive launch runs: those that servers put into the queue, and
-    those whose worker was lost. All of them need the same CLEATS_LAUNCH_RUNS_DIR, on storage that
-    they share.
+    With CLEATS_DATABASE_URL set, drive launch runs: those that servers put into the queue, and those whose worker was
+    lost. All of them need the same CLEATS_LAUNCH_RUNS_DIR, on storage that they share.
 
-    With --repo, build the index of a repository, publish it to CLEATS_INDEX_URL, and do so again
-    whenever its files change; servers with the same CLEATS_INDEX_URL and CLEATS_INDEX_NAME pull it.
-    With CLEATS_OPENSEARCH_URL it is published there, and servers with the same search in it.
+    With --repo, build the index of a repository, publish it to CLEATS_INDEX_URL, and do so again whenever its files
+    change; servers with the same CLEATS_INDEX_URL and CLEATS_INDEX_NAME pull it. With CLEATS_OPENSEARCH_URL it is
+    published there, and servers with the same search in it.
 
     Examples:
       cleats worker --concurrency 4       with CLEATS_DATABASE_URL=postgresql://db/cleats
@@ -246,13 +243,7 @@ def token() -> None:
 @token.command()
 @click.argument("name")
 @click.option("--toolset", "toolsets", multiple=True, help="A toolset it may use; all without.")
-@click.option(
-    "--repository",
-    "repositories",
-    multiple=True,
-    type=_folder_type,
-    help="A repository, or a folder of them, that it may name; the server's own without.",
-)
+@click.option("--repository", "repositories", multiple=True, type=_folder_type, help=_REPOSITORY_HELP)
 @click.option("--per-minute", type=click.FloatRange(0, min_open=True), help="Requests a minute.")
 @click.option("--burst", type=click.IntRange(1), help="How many of them at once.")
 @click.option("--json", "as_json", is_flag=True, help="Print {token, entry}.")
@@ -267,8 +258,8 @@ def new(
 ) -> None:
     """Make a token for NAME, and print it with its entry.
 
-    It is shown this once and kept nowhere; the entry, for the file of tokens, has its hash only.
-    Servers read the file when they start. To take a token back, remove its entry and restart them.
+    It is shown this once and kept nowhere; the entry, for the file of tokens, has its hash only. Servers read the file
+    when they start. To take a token back, remove its entry and restart them.
 
     Examples:
       cleats token new ci --toolset code --repository /srv/repos --per-minute 120
@@ -278,19 +269,12 @@ def new(
     if not is_token_name(name):
         raise click.UsageError("NAME may have 64 letters, digits and any of _ . @ -")
     secret = generate_token()
-    entry_text = format_entry(
-        AccessToken(
-            name=name,
-            sha256=hash_token(secret),
-            toolsets=toolsets or None,
-            repositories=tuple(folder.resolve() for folder in repositories) or None,
-            per_minute=per_minute,
-            burst=burst,
-        )
-    )
+    folders = tuple(folder.resolve() for folder in repositories) or None
+    limits: dict[str, Any] = {"per_minute": per_minute, "burst": burst}
+    limits |= {"toolsets": toolsets or None, "repositories": folders}
+    entry_text = format_entry(AccessToken(name=name, sha256=hash_token(secret), **limits))
     if as_json:
         click.echo(json.dumps({"token": secret, "entry": entry_text}))
         return
-    click.echo(f"{secret}\n")
-    click.echo("# That is the token, shown this once. Add this to the file of tokens:")
-    click.echo(entry_text, nl=False)
+    notice = "# That is the token, shown this once. Add this to the file of tokens:"
+    click.echo(f"{secret}\n\n{notice}\n{entry_text}", nl=False)

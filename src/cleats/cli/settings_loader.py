@@ -1,6 +1,6 @@
 """Loading of the settings from the environment, the repository's file and the user's file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,27 +66,17 @@ def user_config_path(environ: Mapping[str, str]) -> Path:
 
 
 def find_repository_config(start: Path) -> Path | None:
-    """Return the nearest `.cleats.toml` between this folder and the root of its repository.
-
-    Outside a repository only the folder itself counts, because a file above it could belong to
-    anyone.
-    """
-    folders = list(_walk_to_repository_root(start)) or [start]
-    return next((folder / CONFIG_FILE_NAME for folder in folders if (folder / CONFIG_FILE_NAME).is_file()), None)
+    """Return the nearest `.cleats.toml` up to the repository's root; outside of one, a file above could be anyone's."""
+    ancestors = [start, *start.parents]
+    depth = next((depth for depth, folder in enumerate(ancestors) if (folder / ".git").exists()), 0)
+    candidates = [folder / CONFIG_FILE_NAME for folder in ancestors[: depth + 1]]
+    return next(filter(Path.is_file, candidates), None)
 
 
 def find_unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Return the variables that look like settings but are not, most likely because of a typo."""
     known_variables = {setting.variable for setting in SETTINGS_BY_NAME.values()}
     return sorted(name for name in environ if name.startswith(VARIABLE_PREFIX) and name not in known_variables)
-
-
-def _walk_to_repository_root(start: Path) -> Iterator[Path]:
-    ancestors = [start, *start.parents]
-    for depth, folder in enumerate(ancestors):
-        if (folder / ".git").exists():
-            yield from ancestors[: depth + 1]
-            return
 
 
 def _read_environment(environ: Mapping[str, str]) -> SettingsSource:

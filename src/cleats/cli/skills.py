@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.output import (
-    echo_json,
-    format_bytes,
-    format_columns,
-    format_count,
-    format_paragraphs,
-    is_json_requested,
-    json_option,
-    print_answer,
-    style_heading,
-)
-from cleats.cli.skill_options import skill_options
+from cleats.cli import output
+from cleats.cli.output import echo_json, format_columns, format_count, is_json_requested, json_option, style_heading
+from cleats.cli.tool_command import skill_options
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
@@ -32,9 +23,8 @@ if TYPE_CHECKING:
 def skills(settings: Settings) -> None:
     """See, find, check and write the skills that agents get from this machine.
 
-    They are looked for in the project (.agent, .agents, .claude, up to the root of its
-    repository), in your home folder, in the folders of other agents, and in Claude plugins; of
-    two with one name the first counts.
+    They are looked for in the project (.agent, .agents, .claude, up to the root of its repository), in your home
+    folder, in the folders of other agents, and in Claude plugins; of two with one name the first counts.
 
     Examples:
       cleats skills list
@@ -58,7 +48,10 @@ def list_(settings: Settings, *, everything: bool) -> None:
       cleats skills list --no-plugins --json
     """
     catalogue = _load_catalogue(settings)
-    skill_states = _list_states(catalogue) if everything else [(skill, "on") for skill in catalogue.skills]
+    skill_states = [(skill, "on") for skill in catalogue.skills]
+    if everything:
+        skill_states += [(shadowed.skill, "hidden") for shadowed in catalogue.shadowed]
+        skill_states += [(skill, "off") for skill in catalogue.disabled]
     if is_json_requested():
         echo_json([_skill_as_json(skill, state) for skill, state in skill_states])
         return
@@ -112,9 +105,11 @@ def info(settings: Settings, name: str, *, full: bool) -> None:
         ("from", f"{skill.source.label}  ({skill.source.scope})"),
         ("folder", skill.folder),
         ("uri", skill.uri if skill.publishable else "none: it breaks a rule, see below"),
-        ("size", f"{format_bytes(skill.stamp.size)}, {format_count(len(files), 'file')}"),
+        ("size", f"{output.format_bytes(skill.stamp.size)}, {format_count(len(files), 'file')}"),
     ]
-    click.echo(f"{style_heading(skill.full_name)}\n{format_paragraphs(skill.description)}\n\n{format_columns(facts)}")
+    click.echo(
+        f"{style_heading(skill.full_name)}\n{output.format_paragraphs(skill.description)}\n\n{format_columns(facts)}"
+    )
     click.echo("\n" + style_heading("Files") + "\n" + "\n".join(f"  {path}" for path in paths))
     preview = text.splitlines()
     click.echo("\n" + style_heading("Text") + "\n" + "\n".join(f"  {line}".rstrip() for line in preview[:20]))
@@ -162,8 +157,8 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> No
 
     That is the Agent Skills specification; every finding comes with its remedy.
 
-    PATHS are SKILL.md files, folders of one skill, or folders of many; without any, all skills
-    of the project and of yours are checked.
+    PATHS are SKILL.md files, folders of one skill, or folders of many; without any, all skills of the project and of
+    yours are checked.
 
     Examples:
       cleats skills validate
@@ -173,18 +168,19 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> No
     Exits 1 when a rule is broken, 2 when there is nothing to check.
     """
     from cleats.toolsets.skills.authoring import validate_skill as check  # noqa: PLC0415
+    from cleats.toolsets.skills.sources import list_sources  # noqa: PLC0415
 
-    files = [file for path in paths for file in _find_skill_files(path)] if paths else _find_configured_files(settings)
+    checked_paths = paths or [Path(source.path) for source in list_sources(settings)]
+    files = [file for path in checked_paths for file in _find_skill_files(path)]
     if not files:
         raise click.UsageError("There is no SKILL.md here.")
     findings = {file: check(file) for file in files}
-    all_problems = [problem for problems_of_file in findings.values() for problem in problems_of_file]
     failing = {"error", "warning"} if strict else {"error"}
-    failed = any(problem.severity in failing for problem in all_problems)
+    failed = any(problem.severity in failing for problems in findings.values() for problem in problems)
     checked = [
         {"path": file, "findings": [problem.as_json() for problem in problems]} for file, problems in findings.items()
     ]
-    print_answer({"ok": not failed, "skills": checked}, lambda _answer: _render_findings(findings))
+    output.print_answer({"ok": not failed, "skills": checked}, lambda _answer: _render_findings(findings))
     sys.exit(1 if failed else 0)
 
 
@@ -252,8 +248,8 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
 def new(settings: Settings, name: str, *, description: str, user: bool, folder: Path | None) -> None:
     """Write a new skill that keeps the specification.
 
-    It goes to .agents/skills of the project, where most agents look; edit it and check it with
-    `cleats skills validate`.
+    It goes to .agents/skills of the project, where most agents look; edit it and check it with `cleats skills
+    validate`.
 
     Examples:
       cleats skills new release-notes
@@ -267,9 +263,8 @@ def new(settings: Settings, name: str, *, description: str, user: bool, folder: 
     except BadSkillError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(
-            f"{error.filename}: {error.strerror}. --dir, or --user, writes it elsewhere."
-        ) from None
+        message = f"{error.filename}: {error.strerror}. --dir, or --user, writes it elsewhere."
+        raise click.ClickException(message) from None
     click.echo(f"Wrote {path}")
 
 
@@ -293,7 +288,6 @@ def _find_skill(catalogue: "SkillCatalogue", name: str) -> "Skill":
 
 
 def _filter_by_name(name: str, skills: Sequence["Skill"]) -> list["Skill"]:
-    """Return the skills with this full or short name."""
     key = name.casefold()
     return [skill for skill in skills if key in {skill.full_name.casefold(), skill.name.casefold()}]
 
@@ -305,14 +299,6 @@ def _apply_switch(change: Any, settings: Settings, chosen: Sequence["Skill"]) ->
         raise click.ClickException(str(error)) from None
 
 
-def _list_states(catalogue: "SkillCatalogue") -> list[tuple["Skill", str]]:
-    return [
-        *((skill, "on") for skill in catalogue.skills),
-        *((shadowed.skill, "hidden") for shadowed in catalogue.shadowed),
-        *((skill, "off") for skill in catalogue.disabled),
-    ]
-
-
 def _find_skill_files(path: Path) -> list[str]:
     """Return the skill files at a path: the file itself, the one in the folder, or all below it."""
     from cleats.toolsets.skills.scan import SkillTree  # noqa: PLC0415
@@ -322,27 +308,14 @@ def _find_skill_files(path: Path) -> list[str]:
         return [str(path)]
     tree = SkillTree(SkillSource(path=str(path.absolute()), scope="custom", label="here"))
     tree.scan()
-    return sorted(
-        scanned.path if isinstance(scanned, Skill) else scanned.problem.path for scanned in tree.iter_results()
-    )
-
-
-def _find_configured_files(settings: Settings) -> list[str]:
-    from cleats.toolsets.skills.roots import list_sources  # noqa: PLC0415
-
-    return [file for source in list_sources(settings) for file in _find_skill_files(Path(source.path))]
+    results = tree.iter_results()
+    return sorted(scanned.path if isinstance(scanned, Skill) else scanned.problem.path for scanned in results)
 
 
 def _skill_as_json(skill: "Skill", state: str) -> dict[str, Any]:
     source = skill.source
-    fields: dict[str, Any] = {
-        "name": skill.full_name,
-        "description": skill.description,
-        "state": state,
-        "scope": source.scope,
-        "from": source.label,
-        "path": skill.path,
-    }
+    fields: dict[str, Any] = {"name": skill.full_name, "description": skill.description, "state": state}
+    fields |= {"scope": source.scope, "from": source.label, "path": skill.path}
     if source.plugin:
         fields |= {"plugin": source.plugin, "marketplace": source.marketplace}
     if skill.publishable:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from cleats.cli import completion
+from cleats.cli import tool_command
 from cleats.cli.output import clip_text, echo_json, format_columns, format_duration, format_paragraphs, style_heading
 from cleats.contract.arguments import RESERVED_KEYWORD, Schema
 from cleats.contract.errors import KERNEL_CODES, ToolError
@@ -17,16 +17,12 @@ from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
 from cleats.settings import Settings
 
+_SHOW_HELP = "Explain one tool: arguments, errors, examples."
+
 
 @click.command()
-@click.argument("toolsets", nargs=-1, metavar="[TOOLSET]...", shell_complete=completion.complete_toolsets)
-@click.option(
-    "--show",
-    "name",
-    metavar="TOOL",
-    shell_complete=completion.complete_tools,
-    help="Explain one tool: arguments, errors, examples.",
-)
+@click.argument("toolsets", nargs=-1, metavar="[TOOLSET]...", shell_complete=tool_command.complete_toolsets)
+@click.option("--show", "name", metavar="TOOL", shell_complete=tool_command.complete_tools, help=_SHOW_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole definitions as JSON.")
 @click.pass_obj
 def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_json: bool) -> None:
@@ -38,8 +34,8 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
       cleats tools --show check_status    all about one tool
       cleats tools --json | jq keys       for programs
 
-    The JSON has what `contracts/tools.json` has of each tool: both schemas, the version, the
-    timeout, old names, error codes and examples.
+    The JSON has what `contracts/tools.json` has of each tool: both schemas, the version, the timeout, old names, error
+    codes and examples.
     """
     from cleats import app  # noqa: PLC0415 - help needs none of it
     from cleats.contract.snapshot import build_snapshot  # noqa: PLC0415
@@ -49,11 +45,11 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
     if name is not None:
         tool = find_tool(registry, name)
         if as_json:
-            echo_json(build_snapshot(registry)["tools"][tool.name])
+            echo_json(build_snapshot(registry, full_results=True)["tools"][tool.name])
         else:
             click.echo(_render_page(tool, registry, settings))
     elif as_json:
-        echo_json(build_snapshot(registry)["tools"])
+        echo_json(build_snapshot(registry, full_results=True)["tools"])
     else:
         click.echo("\n\n".join(_render_tables(registry, settings)))
 
@@ -105,19 +101,18 @@ def _render_page(tool: Tool, registry: Registry, settings: Settings) -> str:
         ("care", describe_hints(tool)),
         *(("old name", f"{item.name}, deprecated since {item.deprecated}") for item in tool.aliases),
     ]
-    tool_errors = [(code.name, code.value.meaning) for code in tool.errors]
-    kernel_codes = ", ".join(code.name for code in KERNEL_CODES)
+    errors = [(code.name, code.value.meaning) for code in tool.errors]
+    errors.append(("any tool's", ", ".join(code.name for code in KERNEL_CODES)))
     arguments = [
         (row.name, f"{row.kind}{row.presence and ', ' + row.presence}\n{row.about}") for row in list_arguments(tool)
     ]
-    blocks = [
-        style_heading(tool.name) + "\n" + format_columns(facts),
-        format_paragraphs(tool.current_description),
-        style_heading("Arguments") + "\n" + (format_columns(arguments) if arguments else "  none"),
-        style_heading("Errors") + "\n" + format_columns([*tool_errors, ("any tool's", kernel_codes)]),
-        style_heading("Examples") + "\n" + "\n".join(f"  {line}" for line in format_examples(tool)),
-    ]
-    return "\n\n".join(blocks)
+    tables = {
+        "Arguments": format_columns(arguments) if arguments else "  none",
+        "Errors": format_columns(errors),
+        "Examples": "\n".join(f"  {line}" for line in format_examples(tool)),
+    }
+    blocks = [style_heading(tool.name) + "\n" + format_columns(facts), format_paragraphs(tool.current_description)]
+    return "\n\n".join([*blocks, *(f"{style_heading(title)}\n{table}" for title, table in tables.items())])
 
 
 class ArgumentRow(NamedTuple):
@@ -185,10 +180,8 @@ def format_examples(tool: Tool) -> list[str]:
 
 def format_call(name: str, arguments: Mapping[str, Any]) -> str:
     """Format the call of a tool as a shell command."""
-    words = ["cleats", "call", name]
-    if arguments:
-        words.append(json.dumps(arguments, ensure_ascii=False))
-    return shlex.join(words)
+    words = [json.dumps(arguments, ensure_ascii=False)] if arguments else []
+    return shlex.join(["cleats", "call", name, *words])
 
 
 def _describe_presence(name: str, rule: Schema, required: Any) -> str:

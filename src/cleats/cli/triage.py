@@ -34,17 +34,16 @@ _ARGUMENT_FLAGS = {
 }
 """The names of the tools' arguments on the command line."""
 
-_meta_option = click.option(
-    "--meta", "pairs", multiple=True, metavar="KEY=TEXT", help="To note on the record; repeatable."
-)
+_meta_help = "To note on the record; repeatable."
+_meta_option = click.option("--meta", "pairs", multiple=True, metavar="KEY=TEXT", help=_meta_help)
 
 
 @click.group()
 def triage() -> None:
     """Keep what scanners find in a repository, and what was decided about it.
 
-    Findings become records with lasting ids; to take in the same report again changes nothing.
-    `cleats search --mode records` finds them once they are in the index.
+    Findings become records with lasting ids; to take in the same report again changes nothing. `cleats search --mode
+    records` finds them once they are in the index.
 
     Examples:
       cleats triage ingest sarif bandit.sarif --index
@@ -66,8 +65,7 @@ def ingest(
 ) -> None:
     """Take in FILE, which SOURCE wrote: JSON, or JSON on each line.
 
-    SOURCE is dependabot, aws_inspector, sarif, osv, pip_audit, npm_audit, cyclonedx, generic or
-    manual.
+    SOURCE is dependabot, aws_inspector, sarif, osv, pip_audit, npm_audit, cyclonedx, generic or manual.
 
     Examples:
       cleats triage ingest sarif bandit.sarif --index
@@ -77,16 +75,8 @@ def ingest(
           1  when there is no such file, or no room for records,
           2  when it is not JSON, not what SOURCE writes, or records may not be written.
     """
-    answer = call_tool(
-        settings,
-        "triage_ingest",
-        _ARGUMENT_FLAGS,
-        source=source,
-        inputPath=str(Path.cwd() / file),
-        meta=_parse_meta(pairs),
-        buildIndex=build or None,
-        repoPath=repo,
-    )
+    arguments = {"source": source, "inputPath": str(Path.cwd() / file), "buildIndex": build or None, "repoPath": repo}
+    answer = call_tool(settings, "triage_ingest", _ARGUMENT_FLAGS, meta=_parse_meta(pairs), **arguments)
     print_answer(answer, _summarize_ingestion)
     if is_json_requested():
         return
@@ -97,8 +87,8 @@ def ingest(
 
 
 def _summarize_ingestion(answer: Mapping[str, Any]) -> str:
-    counts = ((answer[key], key) for key in ("created", "updated", "unchanged"))
-    counts_text = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "none taken in"
+    words = [word for word in ("created", "updated", "unchanged") if answer[word]]
+    counts_text = ", ".join(f"{answer[word]:,} {word}" for word in words) or "none taken in"
     return f"{format_count(answer['total'], 'finding')}{f': {counts_text}' if answer['total'] else ''}."
 
 
@@ -126,16 +116,11 @@ def decide(
           1  when there is no such finding,
           2  when a date makes no sense.
     """
-    tool_arguments = {key: list(value) if isinstance(value, tuple) else value for key, value in option_values.items()}
-    answer = call_tool(
-        settings,
-        "triage_decision",
-        _ARGUMENT_FLAGS,
-        finding=_resolve_record_id(settings, repo, finding),
-        meta=_parse_meta(pairs),
-        repoPath=repo,
-        **{key: value for key, value in tool_arguments.items() if value},
-    )
+    arguments = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in option_values.items() if value
+    }
+    arguments |= {"finding": _resolve_record_id(settings, repo, finding), "meta": _parse_meta(pairs), "repoPath": repo}
+    answer = call_tool(settings, "triage_decision", _ARGUMENT_FLAGS, **arguments)
     until = f" until {answer['expiresAt']}" if answer["expiresAt"] else ""
     print_answer(answer, lambda answer: f"{answer['status']}{until}: recorded as {answer['recordId']}.")
 
@@ -159,16 +144,9 @@ def pack(settings: Settings, /, finding: str, *, out: str | None, ann: bool | No
           1  when there is none, or --out may not be written,
           2  when it makes no sense.
     """
-    answer = call_tool(
-        settings,
-        "triage_context_pack",
-        _ARGUMENT_FLAGS,
-        recordId=_resolve_record_id(settings, repo, finding),
-        outPath=str(Path.cwd() / out) if out else None,
-        ann=ann,
-        repoPath=repo,
-    )
-    print_answer(answer, _render_pack)
+    record_id = _resolve_record_id(settings, repo, finding)
+    arguments = {"recordId": record_id, "outPath": str(Path.cwd() / out) if out else None, "ann": ann, "repoPath": repo}
+    print_answer(call_tool(settings, "triage_context_pack", _ARGUMENT_FLAGS, **arguments), _render_pack)
 
 
 @triage.command(name="list")
@@ -195,17 +173,12 @@ def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo:
     if is_json_requested():
         from cleats.toolsets.code.records.model import collect_filter_fields  # noqa: PLC0415
 
-        echo_json(
-            [
-                {
-                    **collect_filter_fields(finding),
-                    "title": finding.vuln.title,
-                    "location": _format_location(finding) or None,
-                    "decision": decisions.get(finding.record_id),
-                }
-                for finding in findings
-            ]
-        )
+        documents = []
+        for finding in findings:
+            location, decision = _format_location(finding) or None, decisions.get(finding.record_id)
+            facts = {"title": finding.vuln.title, "location": location, "decision": decision}
+            documents.append({**collect_filter_fields(finding), **facts})
+        echo_json(documents)
     elif not findings:
         click.echo("No findings. `cleats triage ingest` takes them in.")
     else:
@@ -230,16 +203,15 @@ def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo:
 def share(settings: Settings, /, *, repo: str | None) -> None:
     """Put the records of this machine into the shared database.
 
-    CLEATS_DATABASE_URL names it. This is for whoever kept records before there was one. What the
-    database knows already stays as it is there, and the files stay where they are.
+    CLEATS_DATABASE_URL names it. This is for whoever kept records before there was one. What the database knows already
+    stays as it is there, and the files stay where they are.
 
     Examples:
       CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share
     """
     from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415 - help needs none
     from cleats.toolsets.code.index.options import RECORDS_FOLDER  # noqa: PLC0415
-    from cleats.toolsets.code.records.archive import RecordArchive  # noqa: PLC0415
-    from cleats.toolsets.code.records.record_store import copy_records  # noqa: PLC0415
+    from cleats.toolsets.code.records.archive import RecordArchive, copy_records  # noqa: PLC0415
 
     if not settings.database_url:
         raise SettingError("database_url: say which database gets them (CLEATS_DATABASE_URL)")
@@ -277,15 +249,13 @@ def _resolve_record_id(settings: Settings, repo: str | None, id_prefix: str) -> 
     """Return the only record id with this prefix; report an error and exit otherwise."""
     record_ids = _open_archive(settings, repo).find_ids(id_prefix.lower())
     if len(record_ids) != 1:
-        ambiguity = f"{len(record_ids):,} records begin with {id_prefix!r}"
-        problem = ambiguity if record_ids else f"there is no record {id_prefix!r}"
+        count = f"{len(record_ids):,} records begin with" if record_ids else "there is no record"
         hint = "`cleats triage list` shows the ids of findings."
-        exit_with_error(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {problem}", hint=hint))
+        exit_with_error(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {count} {id_prefix!r}", hint=hint))
     return record_ids[0]
 
 
 def _current_decisions(archive: "RecordArchive") -> dict[str, str]:
-    """Return the newest decision about each finding, without expired ones."""
     from cleats.toolsets.code.triage.decisions import is_expired  # noqa: PLC0415
 
     now = datetime.now(UTC)
@@ -295,7 +265,6 @@ def _current_decisions(archive: "RecordArchive") -> dict[str, str]:
 
 
 def _format_location(record: "TriageRecord") -> str:
-    """Return the first location of a finding in the notation of editors, or an empty string."""
     if not record.locations:
         return ""
     first = record.locations[0]
@@ -319,11 +288,9 @@ def _render_pack(answer: Mapping[str, Any]) -> list[str]:
     filled_rows = [(name, value) for name, value in rows if value]
     lines = [style_heading(vuln.get("title") or vuln.get("vulnId", "")), format_columns(filled_rows)]
     for decision in answer["history"]:
-        expiry_note = ", expired" if decision["expired"] else ""
-        justification = decision.get("justification", "")
-        lines.append(
-            f"  decided   {decision['status']} (same {decision['relation']}{expiry_note}) {justification}".rstrip()
-        )
+        relation = decision["relation"] + (", expired" if decision["expired"] else "")
+        reason = decision.get("justification", "")
+        lines.append(f"  decided   {decision['status']} (same {relation}) {reason}".rstrip())
     for query in answer["repoEvidence"]["queries"]:
         if query["hits"]:
             lines += ["", style_heading(f"{query['about']} {query['query']} in {query['mode']}")]

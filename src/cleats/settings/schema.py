@@ -1,7 +1,7 @@
 """The table of settings: each with a name, a type, a default and a one-line description.
 
-Settings of one toolset or surface are a group, such as `settings.launch.hugo`. Outside the program
-every setting has a flat name, such as `launch_hugo`: in files, in the environment, in reports.
+Settings of one toolset or surface are a group, such as `settings.launch.hugo`. Outside the program every setting has a
+flat name, such as `launch_hugo`: in files, in the environment, in reports.
 """
 
 from collections.abc import Mapping
@@ -31,23 +31,19 @@ _definitions: dict[type[Struct], list[_SettingDefinition]] = {}
 def _setting(default: T, about: str, *, least: int = 0, env: str = "", private: bool = False) -> T:
     """Define one row of the table, and return its default.
 
-    `least` is the smallest number allowed. `env` names a variable that a specification or a
-    standard dictates; all others are `CLEATS_<NAME>`.
+    `least` is the smallest number allowed. `env` names a variable that a specification or a standard dictates; all
+    others are `CLEATS_<NAME>`.
     """
     _pending_definitions.append(_SettingDefinition(default, about, least, env, private))
     return default
 
 
 def _private(default: T, about: str, *, least: int = 0, env: str = "") -> T:
-    """Define a setting that cannot come from a repository's file.
-
-    A checkout must not be able to send data elsewhere or write outside itself.
-    """
+    """Define a setting that a checkout must not have: it could send data elsewhere or write outside itself."""
     return _setting(default, about, least=least, env=env, private=True)
 
 
 def _define_table(struct: StructT) -> StructT:
-    """Keep the rows that the body of a class has defined."""
     _definitions[struct] = _pending_definitions.copy()
     _pending_definitions.clear()
     return struct
@@ -139,6 +135,11 @@ class CodeSettings(Struct, frozen=True, kw_only=True):
     )
     opensearch_shards: int = _setting(1, "Into how many parts it cuts an index; about 30 GB each.", least=1)
     opensearch_replicas: int = _setting(1, "How many copies of each part it keeps.")
+    auto_index: Literal["auto", "on", "off"] = _setting(
+        "auto",
+        "Build a missing index in the background at the first question, and answer from the files meanwhile; "
+        "`auto` is on for `cleats serve` and off elsewhere.",
+    )
     index_workers: int = _setting(0, "Processes that read files while an index is built; 0 for one per core.")
     index_git: Literal["on", "off"] = _setting(
         "on", "Whether an index knows authors, dates and churn; reading a history takes time."
@@ -179,7 +180,10 @@ class SkillSettings(Struct, frozen=True, kw_only=True):
     watch: Literal["on", "off"] = _setting(
         "on", "Look again at once when the system reports a change in a folder of skills."
     )
-    budget: int = _setting(8000, "Characters that the description of `skill` may have, with its list.", least=500)
+    budget: int = _setting(2000, "Characters that the description of `skill` may have, with its list.", least=500)
+    tools: Literal["skill", "all"] = _setting(
+        "skill", "Tools to serve: only `skill`, or `all` with skill_search, skill_file and skill_diagnostics."
+    )
 
 
 @_define_table
@@ -351,8 +355,7 @@ def get_setting(settings: Settings, name: str) -> Any:
 class SettingsWithEnvironment(Settings, frozen=True, kw_only=True):
     """Settings with the environment they came from, for programs that have to run in it.
 
-    The environment is not a setting: only the command line sets it. Users take the variables they
-    need.
+    The environment is not a setting: only the command line sets it. Users take the variables they need.
     """
 
     environ: Mapping[str, str] = {}

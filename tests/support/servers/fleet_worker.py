@@ -7,8 +7,7 @@ from pathlib import Path
 from cleats.runtime import shutdown
 from cleats.runtime.spans import SpanFile
 from cleats.runtime.telemetry import LocalTracer
-from cleats.toolsets.launch.fleet.queue import RunQueue
-from cleats.toolsets.launch.fleet.worker import FleetWorker
+from cleats.toolsets.launch.fleet import FleetWorker, RunQueue
 from cleats.toolsets.launch.store.postgres_store import PostgresStore
 from tests.support.launch_runs import create_engine
 

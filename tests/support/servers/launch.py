@@ -19,11 +19,11 @@ from cleats.runtime.server_status import ServerStatus
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.service import LaunchService
 from cleats.toolsets.launch.setup import STORE_FILE_NAME, get_launch_folder
-from cleats.toolsets.launch.store.interface import Run
+from cleats.toolsets.launch.store.model import Run
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.tools import build_service_toolset
 from cleats.transports.stdio import claim_stdio
-from tests.support.launch_runs import TEST_PACE, WORKER_MODULES
+from tests.support.launch_runs import TEST_PACE, WORKER_FUNCTIONS
 from tests.support.paths import REPOSITORY_ROOT
 
 
@@ -45,7 +45,7 @@ class SmallLaunches(LaunchService):
         return SmallEngine(
             SqliteStore(launch_folder / STORE_FILE_NAME),
             launch_folder / "runs",
-            modules=WORKER_MODULES,
+            functions=WORKER_FUNCTIONS,
             env={**os.environ, "PYTHONPATH": str(REPOSITORY_ROOT)},
             grace=0.2,
             pace=TEST_PACE,

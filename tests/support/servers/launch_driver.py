@@ -21,7 +21,7 @@ from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.runs.events import RunEvent
 from cleats.toolsets.launch.runs.states import TERMINAL_STATES, RunState
-from cleats.toolsets.launch.store.interface import Run
+from cleats.toolsets.launch.store.model import Run
 from tests.support.launch_runs import create_engine
 
 

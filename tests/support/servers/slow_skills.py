@@ -9,21 +9,21 @@ import time
 from pathlib import Path
 
 from cleats.cli.main import main
-from cleats.toolsets.skills import library, scan, skill_reader
+from cleats.toolsets.skills import library, scan, skill
 
 
 class SlowSkillTree(scan.SkillTree):
     """A tree whose scans wait until the test releases them."""
 
-    def scan(self, *, thorough: bool = False) -> bool:
+    def scan(self) -> bool:
         home = Path.home()
         while (home / "hold").exists():
             (home / "looking").touch()
             time.sleep(0.005)
-        return super().scan(thorough=thorough)
+        return super().scan()
 
 
 if __name__ == "__main__":
     vars(library)["SkillTree"] = SlowSkillTree
-    skill_reader.WRITE_GRACE_SECONDS = 60.0
+    skill.WRITE_GRACE_SECONDS = 60.0
     main()

@@ -20,7 +20,7 @@ from cleats.contract.routes import Route, RouteAnswer, RouteRequest
 from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.runtime.background_writer import log_to_stderr
 from cleats.runtime.server_status import ServerStatus
-from cleats.transports.http.server import base_url, bind_socket
+from cleats.transports.http.service import base_url, bind_socket
 from cleats.transports.stdio import claim_stdio
 from tests.support.servers import probe
 from tests.support.servers.line import hold_until_released

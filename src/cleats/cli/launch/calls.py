@@ -1,7 +1,7 @@
 """Calls of launch tools by a person: the same calls that an agent makes, in this process.
 
-A person can press Ctrl-C and needs no deadline. An interrupted run stays at its last recorded step
-and can be resumed from anywhere.
+A person can press Ctrl-C and needs no deadline. An interrupted run stays at its last recorded step and can be resumed
+from anywhere.
 """
 
 import logging
@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from cleats.settings import Settings
 
 if TYPE_CHECKING:
     from cleats.runtime.dispatcher import Dispatcher
-    from cleats.runtime.progress import ProgressReport
+    from cleats.runtime.progress import SendProgress
     from cleats.runtime.shutdown import Shutdown
     from cleats.toolsets.launch.service import LaunchService
 
@@ -60,13 +60,6 @@ class LaunchInterrupted(Exception):  # noqa: N818 - it is what happened
     """Raised after Ctrl-C, with the id of the run if it is known."""
 
 
-class ProgressListener(Protocol):
-    """A receiver of progress reports."""
-
-    async def show(self, report: "ProgressReport") -> None:
-        """Show a progress report."""
-
-
 @dataclass(frozen=True, slots=True)
 class LaunchClient:
     """The launch tools, ready to be called."""
@@ -76,8 +69,8 @@ class LaunchClient:
     stop: "Shutdown"
     """The shutdown request, set by Ctrl-C."""
 
-    async def call(self, tool: str, listener: ProgressListener | None = None, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool and return the payload.
+    async def call(self, tool: str, show: "SendProgress | None" = None, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool and return the payload; `show` receives its progress.
 
         Raises:
             LaunchInterrupted: Ctrl-C was pressed and the call was cancelled.
@@ -90,7 +83,7 @@ class LaunchClient:
         from cleats.runtime.progress import ProgressReporter  # noqa: PLC0415
 
         present_arguments = {name: value for name, value in arguments.items() if value is not None}
-        reporter = ProgressReporter(listener.show) if listener else None
+        reporter = ProgressReporter(show) if show else None
         call = ToolCall(tool=f"launch_{tool}", arguments=present_arguments, surface="cli", reporter=reporter)
 
         async def cancel_on_stop() -> None:
@@ -156,7 +149,7 @@ def run_with_client(settings: Settings, work: Callable[[LaunchClient], Coroutine
 def call_launch_tool(settings: Settings, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a launch tool and return its answer; print the error and exit if the call fails."""
     with ProgressPrinter(outside_terminal=False) as progress_printer:
-        answer = run_with_client(settings, lambda client: client.call(tool, progress_printer, **arguments))
+        answer = run_with_client(settings, lambda client: client.call(tool, progress_printer.show, **arguments))
     return check_answer(answer)
 
 
@@ -178,7 +171,6 @@ def exit_with_failure(answer: Mapping[str, Any]) -> NoReturn:
 
 
 def _render_details(details: Mapping[str, Any], message: str) -> list[str]:
-    """Return the details, as lines, that help a person and are not in the message."""
     faults = [f"{fault['path'] or '/'}: {fault['message']}" for fault in details.get("errors", ())]
     lines = [f"  {fault}" for fault in faults if not message.endswith(fault)]
     if fields := details.get("missing_fields"):
@@ -187,14 +179,8 @@ def _render_details(details: Mapping[str, Any], message: str) -> list[str]:
         lines.append(f"  {name} could be: {', '.join(map(str, values))}")
     if known_values := details.get("known"):
         lines.append(f"  Known: {', '.join(map(str, known_values))}")
-    return [*lines, _replace_tool_names(details["hint"])] if details.get("hint") else lines
-
-
-def _replace_tool_names(hint: str) -> str:
-    """Replace the names of tools in a hint with commands."""
-
-    def format_command(match: re.Match[str]) -> str:
-        name = COMMANDS_BY_TOOL.get(match[0])
-        return f"cleats launch {name}" if name else match[0]
-
-    return re.sub(r"\blaunch_\w+", format_command, hint)
+    if hint := details.get("hint"):  # which names tools, while a person types commands
+        for tool, command in COMMANDS_BY_TOOL.items():
+            hint = re.sub(rf"\b{tool}\b", f"cleats launch {command}", hint)
+        lines.append(hint)
+    return lines

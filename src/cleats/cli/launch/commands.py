@@ -1,18 +1,13 @@
 """The `cleats launch` command: start runs, follow them, decide about them."""
 
 import sys
+from base64 import b64decode
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import click
 
-from cleats.cli.launch.calls import (
-    LaunchClient,
-    call_launch_tool,
-    check_answer,
-    run_command,
-    run_with_client,
-)
+from cleats.cli.launch.calls import LaunchClient, call_launch_tool, check_answer, run_command, run_with_client
 from cleats.cli.launch.housekeeping import clean, profiles
 from cleats.cli.launch.start import drive_run, exit_code, print_status, read_status, start, watch_run
 from cleats.cli.launch.view import format_run_table, suggest_next_step
@@ -21,13 +16,15 @@ from cleats.cli.tool_command import json_command
 from cleats.settings import Settings
 from cleats.toolsets.launch.runs.states import RunState
 
+_STATE_CHOICE = click.Choice([state.value for state in RunState], case_sensitive=False)
+
 
 @click.group()
 def launch() -> None:
     """Write the pages of a product from its repository, check them, open the pull request.
 
-    A run is kept in your data folder and belongs to nobody: it can be started here, followed in
-    another terminal and finished by an agent. Ctrl-C leaves it at its last recorded step.
+    A run is kept in your data folder and belongs to nobody: it can be started here, followed in another terminal and
+    finished by an agent. Ctrl-C leaves it at its last recorded step.
 
     Examples:
       cleats launch start run.yaml
@@ -44,9 +41,8 @@ def launch() -> None:
     """
 
 
-launch.add_command(start)
-launch.add_command(profiles)
-launch.add_command(clean)
+for _command in (start, profiles, clean):
+    launch.add_command(_command)
 
 
 @launch.command()
@@ -64,12 +60,7 @@ def status(settings: Settings, run_id: str) -> None:
 
 @launch.command("list")
 @click.option("--product", help="Only runs of this product.")
-@click.option(
-    "--state",
-    type=click.Choice([each.value for each in RunState], case_sensitive=False),
-    metavar="STATE",
-    help="Only runs in this state, such as READY_FOR_PR.",
-)
+@click.option("--state", type=_STATE_CHOICE, metavar="STATE", help="Only runs in this state, such as READY_FOR_PR.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
 @json_command
 def list_runs(settings: Settings, *, product: str | None, state: str | None, limit: int) -> None:
@@ -79,8 +70,8 @@ def list_runs(settings: Settings, *, product: str | None, state: str | None, lim
       cleats launch list
       cleats launch list --state ready_for_pr --limit 5
     """
-    filters = {"product_slug": product, "state": state}
-    active_filters = {name: value for name, value in filters.items() if value is not None}
+    filters = {"product_slug": product, "state": state}.items()
+    active_filters = {name: value for name, value in filters if value is not None}
     answer = call_launch_tool(settings, "list_runs", filter=active_filters, limit=limit)
     empty_text = "There are no such runs." if active_filters else "There are no runs yet."
     print_answer(answer, lambda answer: format_run_table(answer["runs"]) or empty_text)
@@ -188,28 +179,20 @@ def artifact(settings: Settings, run_id: str, name: str | None, *, output: Any) 
     """
     if name is None:
         artifacts = call_launch_tool(settings, "get_status", run_id=run_id)["status"]["artifacts"]
-        rows = [(listed_artifact["sha256"][:12], listed_artifact["name"]) for listed_artifact in artifacts]
+        rows = [(item["sha256"][:12], item["name"]) for item in artifacts]
         print_answer(artifacts, lambda _artifacts: format_columns(rows) if rows else "None yet.")
         return
     answer = call_launch_tool(settings, "get_artifact", run_id=run_id, artifact_name=name)
     if is_json_requested():
         echo_json(answer)
     else:
-        (output or sys.stdout.buffer).write(_decode_artifact(answer["artifact"]))
-
-
-def _decode_artifact(artifact_data: dict[str, str]) -> bytes:
-    from base64 import b64decode  # noqa: PLC0415 - rarely needed
-
-    if artifact_data["content_type"].endswith(";base64"):
-        return b64decode(artifact_data["content"])
-    return artifact_data["content"].encode()
+        content, is_base64 = answer["artifact"]["content"], answer["artifact"]["content_type"].endswith(";base64")
+        (output or sys.stdout.buffer).write(b64decode(content) if is_base64 else content.encode())
 
 
 def _run_and_report(
     settings: Settings, run_id: str, work: Callable[[LaunchClient], Coroutine[Any, Any, dict[str, Any]]]
 ) -> None:
-    """Run a tool that returns a validation report, print the report and the next step, and exit."""
 
     async def run_with_status(client: LaunchClient) -> tuple[dict[str, Any], dict[str, Any]]:
         answer = await work(client)
@@ -230,16 +213,15 @@ def _render_verdict(answer: dict[str, Any], run_status: dict[str, Any]) -> Itera
     yield f"{format_count(len(report['gates']) - failed_count, 'gate')} passed, {failed_count} failed."
     if issues := report["issues"]:
         yield style_heading(format_count(len(issues), "issue"))
-        yield format_columns(
-            [(issue["severity"], issue["gate"], _format_location(issue) + issue["message"]) for issue in issues]
-        )
+        yield format_columns([(issue["severity"], issue["gate"], _format_issue(issue)) for issue in issues])
     if run_status:
         yield from suggest_next_step(run_status)
     if run_status.get("state") == "FAILED":
         yield "The run has failed."
 
 
-def _format_location(issue: dict[str, Any]) -> str:
-    location = issue.get("location", {})
+def _format_issue(issue: dict[str, Any]) -> str:
+    if not (location := issue.get("location", {})):
+        return str(issue["message"])
     line = f":{location['line']}" if location.get("line") else ""
-    return f"{location['path']}{line}: " if location else ""
+    return f"{location['path']}{line}: {issue['message']}"

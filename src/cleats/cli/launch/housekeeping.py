@@ -6,23 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cleats.cli import output
 from cleats.cli.launch.calls import LaunchClient, exit_with_failure, run_with_client
-from cleats.cli.output import (
-    echo_json,
-    format_bytes,
-    format_columns,
-    format_count,
-    is_json_requested,
-    print_answer,
-    style_heading,
-)
+from cleats.cli.output import echo_json, format_bytes, format_columns, format_count, is_json_requested, style_heading
 from cleats.cli.tool_command import json_command
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
-    from cleats.toolsets.launch.profiles.model import Profile
     from cleats.toolsets.launch.store.run_files import CleanedRun
+
+
+GATE_LEVELS = ("local", "ci", "prod")
 
 
 @click.command()
@@ -33,8 +28,8 @@ if TYPE_CHECKING:
 def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, dry_run: bool) -> None:
     """Remove the checkouts of runs that have ended.
 
-    Of all such runs, or of those that are named. Status, log and artifacts stay. A run that
-    waits keeps its checkouts; `cleats launch cancel` ends it.
+    Of all such runs, or of those that are named. Status, log and artifacts stay. A run that waits keeps its checkouts;
+    `cleats launch cancel` ends it.
 
     Examples:
       cleats launch clean --dry-run
@@ -51,18 +46,13 @@ def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, d
     remaining = [item for item in result if item.problem]
     freed_bytes = sum(item.size for item in removed)
     if is_json_requested():
-        report = {
-            "ok": not remaining,
-            "dry_run": dry_run,
-            "freed_bytes": freed_bytes,
-            "removed": [_freed_as_json(item) for item in removed],
-            "kept": [_freed_as_json(item) | {"problem": item.problem} for item in remaining],
-        }
-        echo_json(report)
+        kept = [_freed_as_json(item) | {"problem": item.problem} for item in remaining]
+        report = {"ok": not remaining, "dry_run": dry_run, "freed_bytes": freed_bytes}
+        echo_json(report | {"removed": [_freed_as_json(item) for item in removed], "kept": kept})
     else:
         if removed:
             click.echo(format_columns([(format_bytes(item.size), item.state.value, item.run_id) for item in removed]))
-        click.echo(f"{format_bytes(freed_bytes)} would be freed." if dry_run else f"{format_bytes(freed_bytes)} freed.")
+        click.echo(f"{format_bytes(freed_bytes)} {'would be freed' if dry_run else 'freed'}.")
         for item in remaining:
             click.echo(f"  {item.run_id} stays: {item.problem}.", err=True)
     sys.exit(1 if remaining else 0)
@@ -71,7 +61,6 @@ def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, d
 async def _clean_runs(
     client: LaunchClient, run_ids: tuple[str, ...], days: float, *, dry_run: bool
 ) -> "list[CleanedRun] | dict[str, Any]":
-    """Remove the checkouts of runs and return the results, or the payload of a failure."""
     from anyio import to_thread  # noqa: PLC0415 - help needs none of these
 
     from cleats.contract.outcome import Failed  # noqa: PLC0415
@@ -98,8 +87,8 @@ def _freed_as_json(item: "CleanedRun") -> dict[str, object]:
 def profiles(settings: Settings, name: str | None) -> None:
     """List the profiles and check them; with NAME say all about one.
 
-    A profile is a folder with a profile.toml and templates; CLEATS_LAUNCH_PROFILES names folders
-    with your own. docs/writing-a-profile.md says how to write one.
+    A profile is a folder with a profile.toml and templates; CLEATS_LAUNCH_PROFILES names folders with your own.
+    docs/writing-a-profile.md says how to write one.
 
     Examples:
       cleats launch profiles
@@ -115,7 +104,7 @@ def profiles(settings: Settings, name: str | None) -> None:
     if name is not None and name not in profile_folders:
         raise click.UsageError(f"There is no profile {name!r}; there are {', '.join(profile_folders)}.")
     results = [_check_profile(item, settings) for item in profile_folders if name in (None, item)]
-    print_answer(results, lambda results: (line for item in results for line in _render_profile(item, name)))
+    output.print_answer(results, lambda results: (line for item in results for line in _render_profile(item, name)))
     sys.exit(0 if all(item["ok"] for item in results) else 1)
 
 
@@ -123,21 +112,17 @@ def _check_profile(name: str, settings: Settings) -> dict[str, Any]:
     from cleats.toolsets.launch.gates import registry  # noqa: PLC0415 - as above
     from cleats.toolsets.launch.profiles import model  # noqa: PLC0415
 
-    folder = model.find_profile_folders(settings.launch.profiles)[name]
+    result = {"name": name, "folder": str(model.find_profile_folders(settings.launch.profiles)[name])}
     try:
         profile = model.load_named_profile(name, settings.launch.profiles)
         registry.select_gates(gate for level in GATE_LEVELS for gate in profile.gates.for_profile(level))
     except ToolError as error:
         errors = (error.details or {}).get("violations", [{"message": error.message}])
-        return {"name": name, "folder": str(folder), "ok": False, "errors": errors}
-    return {"name": name, "folder": str(folder), "ok": True, "errors": [], **_describe_profile(profile)}
-
-
-GATE_LEVELS = ("local", "ci", "prod")
-
-
-def _describe_profile(profile: "Profile") -> dict[str, Any]:
+        return {**result, "ok": False, "errors": errors}
     return {
+        **result,
+        "ok": True,
+        "errors": [],
         "title": profile.title,
         "version": profile.version,
         "hosts": sorted(profile.sections_by_host),
@@ -151,8 +136,7 @@ def _describe_profile(profile: "Profile") -> dict[str, Any]:
 def _render_profile(result: dict[str, Any], name: str | None) -> Iterator[str]:
     if not result["ok"]:
         yield f"{style_heading(result['name'])}  {click.style('cannot be used', fg='red')}"
-        rows = [(error.get("instancePath", "") or "/", error["message"]) for error in result["errors"]]
-        yield format_columns(rows)
+        yield format_columns([(error.get("instancePath", "") or "/", error["message"]) for error in result["errors"]])
         return
     yield f"{style_heading(result['name'])}  {result['title']} ({result['version']})"
     families = result["families"]

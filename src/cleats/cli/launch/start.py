@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cleats.cli.launch.calls import (
-    DECISION_EXIT_CODE,
-    LaunchClient,
-    LaunchInterrupted,
-    check_answer,
-    run_with_client,
-)
+from cleats.cli.launch.calls import DECISION_EXIT_CODE, LaunchClient, LaunchInterrupted, check_answer, run_with_client
 from cleats.cli.launch.view import FINAL_STATES, format_event, render_run, render_status
 from cleats.cli.output import is_json_requested, print_answer
 from cleats.cli.tool_command import json_command
@@ -27,7 +21,7 @@ from cleats.settings import Settings
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from cleats.toolsets.launch.store.interface import Run
+    from cleats.toolsets.launch.store.model import Run
 
 POLL_SECONDS: Final = 0.2
 """The seconds between two reads of the store."""
@@ -91,10 +85,7 @@ class RunView:
 async def show_live(
     client: LaunchClient, run_id: str, *, lines: Any, include_past: bool = True
 ) -> AsyncIterator[RunView]:
-    """Show a run while the block runs: a live display in a terminal, lines elsewhere.
-
-    Past events are printed only with `include_past`.
-    """
+    """Show a run, and its past events if asked to, while the block runs: live in a terminal, by lines elsewhere."""
     import asyncio  # noqa: PLC0415 - help needs none of these
 
     view = RunView(client, run_id, lines=lines)
@@ -133,7 +124,7 @@ async def drive_run(client: LaunchClient, tool: str, run_id: str) -> dict[str, A
         return answer
     lines = None if is_json_requested() else sys.stderr
     async with show_live(client, run_id, lines=lines, include_past=False) as view:
-        return await client.call(tool, view, run_id=run_id)
+        return await client.call(tool, view.show, run_id=run_id)
 
 
 async def watch_run(client: LaunchClient, run_id: str) -> dict[str, Any]:
@@ -183,8 +174,8 @@ def start(
 ) -> None:
     """Start a run from CONFIG, or from an address.
 
-    CONFIG is a YAML, JSON or TOML file. The run is driven here, with a view of it, to its first
-    decision; Ctrl-C leaves it at its last recorded step, and `cleats launch resume` goes on.
+    CONFIG is a YAML, JSON or TOML file. The run is driven here, with a view of it, to its first decision; Ctrl-C leaves
+    it at its last recorded step, and `cleats launch resume` goes on.
 
     Examples:
       cleats launch start run.yaml

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cleats.toolsets.launch.runs.events import RunEvent
-    from cleats.toolsets.launch.store.interface import Run
+    from cleats.toolsets.launch.store.model import Run
 
-RUN_STAGES: Final = (
-    ("CREATED", "created"),
-    ("CLONED_INPUTS", "cloned"),
-    ("INGESTED", "read"),
-    ("FACTS_READY", "facts"),
-    ("PLAN_READY", "plan"),
-    ("DRAFT_READY", "drafts"),
-    ("VALIDATING", "validation"),
-    ("READY_FOR_PR", "ready"),
-    ("DONE", "done"),
-)
+RUN_STAGES: Final = {
+    "CREATED": "created",
+    "CLONED_INPUTS": "cloned",
+    "INGESTED": "read",
+    "FACTS_READY": "facts",
+    "PLAN_READY": "plan",
+    "DRAFT_READY": "drafts",
+    "VALIDATING": "validation",
+    "READY_FOR_PR": "ready",
+    "DONE": "done",
+}
 """The stages of a run that are shown to a person, by state."""
 
 PRECEDING_STAGES: Final = {
@@ -46,7 +46,6 @@ NEXT_COMMANDS: Final = {"VALIDATING": "cleats launch fix {run_id}", "READY_FOR_P
 
 FINAL_STATES: Final = ("DONE", "FAILED", "CANCELLED")
 
-
 MISSING_TOOL_TEXT: Final = "which is not installed"
 """The text of a gate that lacks its tool; no fix can help with that."""
 
@@ -58,16 +57,14 @@ def render_run(run: "Run", gates: Mapping[str, bool], progress_text: str = "") -
 
     snapshot = run.snapshot
     state = str(snapshot["run_state"])
-    title = Text.assemble(
-        (run.run_id, "bold"), "  ", run.product_slug, "  ", (state, STATE_COLOURS.get(state, "bold cyan"))
-    )
-    parts: list[Any] = [title, _render_stages(state)]
-    parts.append(_render_states("sections", snapshot["section_states"].items(), SECTION_COLOURS))
+    colour = STATE_COLOURS.get(state, "bold cyan")
+    title = Text.assemble((run.run_id, "bold"), "  ", run.product_slug, "  ", (state, colour))
+    sections = _render_states("sections", snapshot["section_states"].items(), SECTION_COLOURS)
+    parts: list[Any] = [title, _render_stages(state), sections]
     if gates:
         marks = [(name, "ok" if ok else "failed") for name, ok in gates.items()]
         parts.append(_render_states("gates", marks, {"ok": "green", "failed": "red"}))
-    running_items = [item for item in snapshot["work_items"] if item["status"] == "running"]
-    for item in running_items:
+    for item in (item for item in snapshot["work_items"] if item["status"] == "running"):
         attempt_note = f", attempt {item['attempt']}" if item["attempt"] > 1 else ""
         progress_note = f": {progress_text}" if progress_text and item["scope_key"] not in progress_text else ""
         parts.append(Text(f"  {item['worker']} {item['scope_key']}{attempt_note}{progress_note}", style="cyan"))
@@ -78,10 +75,10 @@ def render_run(run: "Run", gates: Mapping[str, bool], progress_text: str = "") -
 def _render_stages(state: str) -> Any:
     from rich.text import Text  # noqa: PLC0415 - only in a terminal
 
-    names = [name for name, _ in RUN_STAGES]
+    names = list(RUN_STAGES)
     current_stage = names.index(PRECEDING_STAGES.get(state, state)) if state not in {"FAILED", "CANCELLED"} else -1
     rail = Text("  ")
-    for number, (_, label) in enumerate(RUN_STAGES):
+    for number, label in enumerate(RUN_STAGES.values()):
         done = number < current_stage or current_stage == len(RUN_STAGES) - 1
         mark, style = ("●", "green") if done else ("◐", "cyan") if number == current_stage else ("○", "dim")
         rail.append(f"{mark} {label}  ", style=style)
@@ -163,13 +160,8 @@ def suggest_next_step(status: Mapping[str, Any], *, is_driven: bool = False) -> 
 
 def format_run_table(runs: Sequence[Mapping[str, Any]]) -> str:
     """Format runs as a table; empty if there are none."""
-    rows = [
-        (
-            run["run_id"],
-            run["product_slug"],
-            click.style(run["state"], fg=STATE_COLOURS.get(run["state"], "cyan")),
-            run["started_at"][:16].replace("T", " "),
-        )
-        for run in runs
-    ]
-    return format_columns([("RUN", "PRODUCT", "STATE", "STARTED"), *rows]) if rows else ""
+    rows = [("RUN", "PRODUCT", "STATE", "STARTED")]
+    for run in runs:
+        state = click.style(run["state"], fg=STATE_COLOURS.get(run["state"], "cyan"))
+        rows.append((run["run_id"], run["product_slug"], state, run["started_at"][:16].replace("T", " ")))
+    return format_columns(rows) if runs else ""

@@ -1,0 +1,155 @@
+"""The commands of the toolset `explore`: find, grep, symbol, references and outline."""
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from cleats.cli.output import echo_json, is_json_requested
+from cleats.cli.tool_command import call_text_tool, json_command, repo_option
+from cleats.settings import Settings
+
+TERMINAL_TOKENS: Final = 4000
+"""The token budget of an answer for a person; a pager scrolls the rest."""
+
+_LINE_PATTERN = re.compile(r"^( *)(\d+)([:-])(.*)$")
+_PLACE_PATTERN = re.compile(r"^ (\d+-\d+ )(\w+ )(\S+)(.*)$")
+
+_color_option = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="When to use colour. [default: auto]",
+)
+_tokens_option = click.option(
+    "--tokens", type=click.IntRange(200, 20_000), default=TERMINAL_TOKENS, show_default=True, help="Size of the answer."
+)
+_offset_option = click.option("--offset", type=click.IntRange(0), help="Skip this many results.")
+_path_option = click.option("--path", metavar="PATH", help="Only this folder, file or glob.")
+
+
+def _explore_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    return _color_option(_tokens_option(repo_option(json_command(command))))
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@_path_option
+@click.option("--language", metavar="NAME", help="Only this language, such as python.")
+@click.option("--kind", metavar="KIND", help="Only function, method, class, ...")
+@click.option("-n", "--limit", type=click.IntRange(1, 50), default=5, show_default=True, help="Number of results.")
+@_offset_option
+@_explore_options
+def find(settings: Settings, query: tuple[str, ...], *, color: str, **arguments: Any) -> None:
+    """Find code by what it does: QUERY is a question, a name or an error message.
+
+    Works without an index by reading the files; an index (`cleats index`) also finds by meaning.
+
+    Examples:
+      cleats find where is the session cookie signed
+      cleats find "connection reset by peer" --path src
+      cleats find parse_config --kind function -n 1
+    """
+    _print_answer(settings, "find_code", color, query=" ".join(query), **arguments)
+
+
+@click.command()
+@click.argument("pattern")
+@_path_option
+@click.option("-e", "--regex", is_flag=True, default=None, help="Read PATTERN as a regular expression.")
+@click.option(
+    "-i", "--ignore-case", is_flag=True, default=None, help="Ignore case. [default: if PATTERN is lower case]"
+)
+@click.option("-l", "--files", "files_only", is_flag=True, default=None, help="Only the files, with counts.")
+@click.option("-C", "--context", type=click.IntRange(0, 20), help="Lines around each match.")
+@_offset_option
+@_explore_options
+def grep(settings: Settings, pattern: str, *, color: str, **arguments: Any) -> None:
+    """Find every line with PATTERN, each with its enclosing function.
+
+    Searches the files as they are now; files that git ignores are left out.
+
+    Examples:
+      cleats grep "raise ValueError" --path src
+      cleats grep -e "def test_[a-z]+_timeout" -l
+    """
+    _print_answer(settings, "grep_code", color, pattern=pattern, **arguments)
+
+
+@click.command()
+@click.argument("name")
+@_path_option
+@_explore_options
+def symbol(settings: Settings, name: str, *, color: str, **arguments: Any) -> None:
+    """Show the source of the function, class or method NAME.
+
+    Examples:
+      cleats symbol Session.close
+      cleats symbol close --path src/http
+    """
+    _print_answer(settings, "read_symbol", color, name=name, **arguments)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--callees", "direction", flag_value="callees", help="List what NAME calls instead.")
+@click.option(
+    "--kind",
+    type=click.Choice(["call", "use", "import", "subclass", "override", "mention"]),
+    help="Only this kind of use.",
+)
+@_path_option
+@_offset_option
+@_explore_options
+def references(settings: Settings, name: str, *, color: str, **arguments: Any) -> None:
+    """Show where NAME is called, used, imported, subclassed or overridden.
+
+    Examples:
+      cleats references url_for --kind call
+      cleats references Flask.wsgi_app --callees
+    """
+    _print_answer(settings, "find_references", color, name=name, **arguments)
+
+
+@click.command()
+@click.argument("path", required=False)
+@_explore_options
+def outline(settings: Settings, path: str | None, *, color: str, **arguments: Any) -> None:
+    """List the declarations of a file, or map a folder or the repository.
+
+    Examples:
+      cleats outline
+      cleats outline src/app.py
+    """
+    _print_answer(settings, "outline", color, path=path, **arguments)
+
+
+def _print_answer(settings: Settings, tool: str, color: str, **arguments: Any) -> None:
+    text = call_text_tool(settings, tool, **arguments)
+    if is_json_requested():
+        echo_json({"ok": True, "answer": text})
+        return
+    is_terminal = sys.stdout.isatty()
+    colored = _color_answer(text) if color == "always" or (color == "auto" and is_terminal) else text
+    if is_terminal and text.count("\n") + 2 > shutil.get_terminal_size().lines:
+        click.echo_via_pager(colored, color=color != "never")
+        return
+    click.echo(colored, color=True if color == "always" else None)
+
+
+def _color_answer(text: str) -> str:
+    first, *rest = text.split("\n")
+    return "\n".join([click.style(first, dim=True), *map(_color_line, rest)])
+
+
+def _color_line(line: str) -> str:
+    if matched := _PLACE_PATTERN.match(line):
+        place, kind, name, reason = matched.groups()
+        return f" {place}{kind}{click.style(name, bold=True)}{click.style(reason, dim=True)}"
+    if matched := _LINE_PATTERN.match(line):
+        indent, number, separator, code = matched.groups()
+        return f"{indent}{click.style(number, fg='green')}{separator}{code}"
+    return line if line.startswith(" ") else click.style(line, fg="magenta")

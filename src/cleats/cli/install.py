@@ -1,0 +1,187 @@
+"""The `cleats install` command: write the registration of this server into a client's file."""
+
+import difflib
+import json
+import os
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cleats.cli import tool_command
+from cleats.cli.client_config import choose_server, registration_options
+from cleats.cli.clients import CLIENTS_BY_NAME, SERVER_NAME, McpClient, Scope, ServerCommand, render_toml_table
+from cleats.cli.output import UnusableInput, echo_json
+from cleats.system.atomic_files import replace_text
+
+SYSTEM_NAMES = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
+BACKUP_SUFFIX = ".before-cleats"
+"""The suffix of the copy of a file as it was before the first change."""
+
+
+@click.command()
+@click.argument("client", shell_complete=tool_command.make_completer(lambda: CLIENTS_BY_NAME))
+@click.option("--scope", type=click.Choice(["user", "project"]), help="For you everywhere, or for this project.")
+@click.option("--uninstall", is_flag=True, help="Remove the registration again.")
+@click.option("--dry-run", is_flag=True, help="Show the change without making it.")
+@registration_options
+@click.option("--json", "as_json", is_flag=True, help="Print the file and the change as JSON.")
+def install(client: str, *, scope: Scope | None, uninstall: bool, dry_run: bool, as_json: bool, **choices: Any) -> None:
+    """Register this server in CLIENT: write its configuration file and show what changed.
+
+    The first change keeps the file as it was beside it, with the suffix `.before-cleats`. Other
+    servers in the file stay as they are. A file with comments is not rewritten; the block to add is
+    printed instead. `cleats client-config` prints blocks without changing anything.
+
+    Examples:
+      cleats install claude-code
+      cleats install cursor --scope project --dry-run
+      cleats install codex --toolset explore --toolset code
+      cleats install gemini --uninstall
+    """
+    if client not in CLIENTS_BY_NAME:
+        raise click.UsageError(f"Unknown client {client!r}. Known clients: {', '.join(CLIENTS_BY_NAME)}.")
+    chosen = CLIENTS_BY_NAME[client]
+    server = choose_server(chosen, **choices)
+    path = find_file(chosen, scope)
+    before = _read_text(path)
+    after = remove_entry(chosen, before, path) if uninstall else add_entry(chosen, before, server, path)
+    change = _render_change(path, before, after)
+    if change and not dry_run:
+        _write_file(path, before, after)
+    if as_json:
+        echo_json({"client": client, "file": str(path), "changed": bool(change) and not dry_run, "diff": change})
+        return
+    click.echo(change or f"{path} needs no change.")
+    if change and not dry_run:
+        click.echo(f"{'Removed from' if uninstall else 'Registered in'} {chosen.title}. {chosen.after}", err=True)
+
+
+def find_file(client: McpClient, scope: Scope | None) -> Path:
+    """Return the file of a scope; without one, the first that the client has.
+
+    Raises:
+        UsageError: The client has no file for this scope.
+    """
+    wanted = scope or ("user" if "user" in client.files else "project")
+    if wanted not in client.files:
+        raise click.UsageError(f"{client.title} has no configuration file for one {wanted}.")
+    by_system = client.files[wanted]
+    name = by_system.get(SYSTEM_NAMES.get(sys.platform, "Linux"), by_system.get("any", next(iter(by_system.values()))))
+    return Path(name).expanduser().absolute()
+
+
+def add_entry(client: McpClient, text: str, server: ServerCommand, path: Path) -> str:
+    """Return the text of a file with the entry of this server.
+
+    Raises:
+        UnusableInput: The file cannot be rewritten without losing something.
+    """
+    entry = client.make_entry(server)
+    if client.format == "toml":
+        return _replace_toml_table(text, render_toml_table(entry), path)
+    document = _parse_document(client, text, path, server)
+    if client.format == "yaml":
+        others = [item for item in document.get(client.key) or [] if item.get("name") != SERVER_NAME]
+        return _dump_yaml({**document, client.key: [*others, entry]})
+    servers = document.get(client.key)
+    document[client.key] = {**(servers if isinstance(servers, dict) else {}), SERVER_NAME: entry}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def remove_entry(client: McpClient, text: str, path: Path) -> str:
+    """Return the text of a file without the entry of this server.
+
+    Raises:
+        UnusableInput: The file cannot be rewritten without losing something.
+    """
+    if not text.strip():
+        return text
+    if client.format == "toml":
+        return _replace_toml_table(text, "", path)
+    document = _parse_document(client, text, path, None)
+    servers = document.get(client.key)
+    if client.format == "yaml":
+        others = [item for item in servers or [] if item.get("name") != SERVER_NAME]
+        return text if others == (servers or []) else _dump_yaml({**document, client.key: others})
+    if not isinstance(servers, dict) or SERVER_NAME not in servers:
+        return text
+    document[client.key] = {name: entry for name, entry in servers.items() if name != SERVER_NAME}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnusableInput(f"{path} cannot be read: {error}.") from None
+
+
+def _parse_document(client: McpClient, text: str, path: Path, server: ServerCommand | None) -> dict[str, Any]:
+    try:
+        document = _load_yaml(text) if client.format == "yaml" else json.loads(text or "{}")
+    except ValueError:
+        document = None
+    has_comments = client.format == "yaml" and any(line.lstrip().startswith("#") for line in text.splitlines())
+    if isinstance(document, dict) and not has_comments:
+        return document
+    block = (
+        f"\nAdd this yourself:\n\n{client.render_block(server)}" if server else f"\nRemove {SERVER_NAME!r} yourself."
+    )
+    raise UnusableInput(f"{path} has comments or is not plain {client.format.upper()}, so it was left as it is.{block}")
+
+
+def _load_yaml(text: str) -> Any:
+    import yaml  # noqa: PLC0415 - one client has it
+
+    try:
+        return yaml.safe_load(text) or {"name": "Local", "version": "1.0.0", "schema": "v1"}
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
+def _dump_yaml(document: dict[str, Any]) -> str:
+    import yaml  # noqa: PLC0415 - one client has it
+
+    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _replace_toml_table(text: str, table: str, path: Path) -> str:
+    """Return a TOML text with the table of this server replaced, added or removed; the rest is untouched."""
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnusableInput(f"{path} is not valid TOML ({error}), so it was left as it is.") from None
+    header = f"[mcp_servers.{SERVER_NAME}"
+    kept: list[str] = []
+    is_ours = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("["):
+            is_ours = line.strip().startswith((f"{header}]", f"{header}."))
+        if not is_ours:
+            kept.append(line)
+    rest = "\n".join(kept).rstrip("\n")
+    parts = [part for part in (rest, table) if part]
+    return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def _render_change(path: Path, before: str, after: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
+    return "\n".join(lines)
+
+
+def _write_file(path: Path, before: str, after: str) -> None:
+    backup = path.with_name(path.name + BACKUP_SUFFIX)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if before and not backup.exists():
+            shutil.copy2(path, backup)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+        replace_text(path.resolve(), after)
+        os.chmod(path, mode)  # noqa: PTH101 - follows links
+    except OSError as error:
+        raise UnusableInput(f"{path} cannot be written: {error.strerror or error}.") from None
