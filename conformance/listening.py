@@ -13,7 +13,7 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
-from cleats.transports.http.server import select_protocol
+from cleats.transports.http.service import select_protocol
 
 MCP_PATH = "/mcp"
 

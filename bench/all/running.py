@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bench import ratios
 from bench.ratios import Ratio
@@ -44,10 +44,14 @@ class BenchmarkRun:
         return {"format": SAVED_RUN_FORMAT, **asdict(self)}
 
 
+BENCHMARKS_WITH_AGENT: Final = frozenset({"agents"})
+"""Benchmarks that need an agent, and therefore do not take part."""
+
+
 def list_benchmarks() -> list[str]:
-    """Return the names of all benchmarks."""
-    package_names = (main_file.parent.name for main_file in BENCH_FOLDER.glob("*/__main__.py"))
-    return sorted(name for name in package_names if name != Path(__file__).parent.name)
+    """Return the names of all benchmarks that run by themselves."""
+    package_names = {main_file.parent.name for main_file in BENCH_FOLDER.glob("*/__main__.py")}
+    return sorted(package_names - {Path(__file__).parent.name} - BENCHMARKS_WITH_AGENT)
 
 
 def run_benchmarks(chosen: Sequence[str], *, quick: bool) -> BenchmarkRun:

@@ -167,7 +167,7 @@ def _change_file(folder: Path) -> Iterator[None]:
 
 def _measure_over_stdio(folder: Path, cache: Path, questions: Sequence[str]) -> list[float]:
     environment = [f"CLEATS_CACHE_DIR={cache}", f"CLEATS_PROJECT_DIR={folder}"]
-    server = [sys.executable, "-m", "cleats.cli.main", "serve", "code"]
+    server = [sys.executable, "-m", "cleats", "serve", "code"]
     with run_server(["env", *environment, *server]) as process, limit_time(SERVER_TIMEOUT_SECONDS):
         client = SkillsClient(process)
         process.send(build_initialize())

@@ -68,7 +68,7 @@ def run_measured(command: Sequence[str], cache: Path, stdin_text: str = "") -> t
 
 def build_index(folder: Path, cache: Path, *options: str) -> ProgramCost:
     """Build the index of a repository, or update it."""
-    command = [sys.executable, "-m", "cleats.cli.main", "index", "build", str(folder), "--quiet"]
+    command = [sys.executable, "-m", "cleats", "index", "build", str(folder), "--quiet"]
     return run_measured([*command, *options], cache)[0]
 
 

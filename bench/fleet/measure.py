@@ -10,7 +10,7 @@ import anyio
 
 from bench.fleet.world import BenchFleet, read_child_cpu_seconds, run_postgres, wait_until
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
-from cleats.toolsets.launch.store.interface import NewRun, RecordedStep, RunLease
+from cleats.toolsets.launch.store.model import NewRun, RecordedStep, RunLease
 from cleats.toolsets.launch.store.postgres_store import PostgresStore
 
 CONNECTION_COUNT = 8

@@ -18,7 +18,7 @@ from bench.calls.process import BenchmarkError, ServerProcess, limit_time, run_s
 from bench.calls.wire import build_initialize, build_initialized
 from bench.launch import world
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
-from cleats.toolsets.launch.store.interface import NewRun, RecordedStep
+from cleats.toolsets.launch.store.model import NewRun, RecordedStep
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 MEDIAN_CALLS = 100

@@ -11,7 +11,7 @@ from typing import Any
 
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.states import RunState
-from cleats.toolsets.launch.store.interface import NewRun, RecordedStep, make_state_event
+from cleats.toolsets.launch.store.model import NewRun, RecordedStep, make_state_event
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 EXAMPLES_FOLDER = Path(__file__).parents[2] / "examples" / "launch"

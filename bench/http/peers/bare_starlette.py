@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from cleats.transports.http.server import base_url, bind_socket
+from cleats.transports.http.service import base_url, bind_socket
 
 
 async def health(_request: Request) -> JSONResponse:

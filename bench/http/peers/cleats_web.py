@@ -7,7 +7,7 @@ from bench.http.peers.tools import prepare_toolsets
 from cleats import app
 from cleats.runtime.background_writer import log_to_stderr
 from cleats.runtime.server_status import ServerStatus
-from cleats.transports.http.server import base_url, bind_socket
+from cleats.transports.http.service import base_url, bind_socket
 from cleats.transports.stdio import claim_stdio
 
 if __name__ == "__main__":

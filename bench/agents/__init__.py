@@ -1,0 +1,1 @@
+"""How much an agent has to read to find the code that a defect is in: ripgrep alone, or Cleats."""
