@@ -15,6 +15,9 @@ from cleats.settings import Settings
 
 _LOCATION_PATTERN = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?")
 
+MAX_LINES = 1_000_000_000
+"""More lines than a file has: a person means the whole file."""
+
 _ARGUMENT_FLAGS = {"repoPath": "--repo", "maxBytes": "--max-bytes", "startLine": "LINE", "endLine": "END"}
 
 
@@ -40,7 +43,7 @@ def show(settings: Settings, /, place: str, *, repo: str | None, **option_values
           2  when the lines make no sense, or it is no text.
     """
     path, start, end = _parse_location(place)
-    location = {"path": _resolve_path(path, repo), "startLine": start, "endLine": end, "repoPath": repo}
+    location = {"path": _resolve_path(path, repo), "startLine": start, "endLine": end or MAX_LINES, "repoPath": repo}
     answer = call_tool(settings, "show_file", _ARGUMENT_FLAGS, **location, **option_values)
     if is_json_requested():
         echo_json(answer)

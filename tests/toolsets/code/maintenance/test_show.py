@@ -89,6 +89,33 @@ def test_a_file_that_has_changed_since_or_is_not_indexed_says_so(upkeep: Mainten
     assert (absent["index"]["state"], absent["chunks"]) == ("absent", [])
 
 
+def test_a_long_file_is_shown_in_parts_unless_the_last_line_is_given(upkeep: MaintenanceClient) -> None:
+    text = "".join(f"line {number}\n" for number in range(1, 1201))
+    upkeep.repository.write_file("long.txt", text)
+
+    parts = [upkeep.expect_result("show_file", path="long.txt")]
+    warnings = upkeep.warnings
+    while parts[-1]["truncated"]:
+        parts.append(upkeep.expect_result("show_file", path="long.txt", startLine=parts[-1]["nextLine"]))
+    whole = upkeep.expect_result("show_file", path="long.txt", endLine=1200)
+
+    assert [part["endLine"] for part in parts] == [500, 1000, 1200]
+    assert "".join(part["text"] for part in parts) == whole["text"] == text
+    assert warnings == ["file_cut"]
+    assert (whole["truncated"], "nextLine" in whole, "nextLine" in parts[-1]) == (False, False, False)
+
+
+def test_a_file_with_long_lines_is_shown_in_parts_that_fit(upkeep: MaintenanceClient) -> None:
+    text = "".join(f"{number} {'x' * 1000}\n" for number in range(100))
+    upkeep.repository.write_file("wide.txt", text)
+
+    first = upkeep.expect_result("show_file", path="wide.txt")
+    rest = upkeep.expect_result("show_file", path="wide.txt", startLine=first["nextLine"])
+
+    assert 50_000 < len(first["text"]) <= 64_000
+    assert first["text"] + rest["text"] == text
+
+
 def test_too_much_text_is_cut_after_a_whole_line(upkeep: MaintenanceClient) -> None:
     cut = upkeep.expect_result("show_file", path="app/core.py", maxBytes=30)
     upkeep.repository.write_file("long.txt", "ä" * 100)
@@ -96,6 +123,7 @@ def test_too_much_text_is_cut_after_a_whole_line(upkeep: MaintenanceClient) -> N
 
     assert (cut["text"], cut["endLine"], cut["truncated"]) == ('"""A module."""\n\n\n', 3, True)
     assert (line["text"], line["endLine"], line["truncated"]) == ("ää" * 2, 1, True)
+    assert (cut["nextLine"], "nextLine" in line) == (4, False)
 
 
 def test_an_empty_file_and_one_in_another_encoding_are_shown(upkeep: MaintenanceClient) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cleats.toolsets.code.query.request import parse_request
+from cleats.toolsets.code.query.tree import QueryError
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
 from cleats.toolsets.code.search.retrieval import search_generation
@@ -109,3 +110,36 @@ def test_hits_by_meaning_alone_are_said_to_be_that(tmp_path: Path) -> None:
     assert list_note_codes(engine, "wipe") == ["only_by_meaning"]
     assert list_note_codes(engine, "wipe directory") == []
     assert list_note_codes(engine, "wipe", ann=False) == []
+    answer = get_answer(engine, "wipe")
+    assert list(answer).index("stats") < list(answer).index("code")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [r"def \w+_total", "(item|cart)+", r"cart\(", "cart.*item", "cart|item", "[a-z]+_cart", r"\bcart\b"],
+)
+def test_a_query_that_looks_like_a_regular_expression_is_answered_with_a_hint_to_grep(
+    engine: SearchEngine, query: str
+) -> None:
+    notes = get_answer(engine, query)["stats"]["notes"]
+
+    [message] = [note["message"] for note in notes if note["code"] == "looks_like_regex"]
+    assert "grep_code with regex=true" in message
+
+
+def test_a_regular_expression_without_a_word_is_refused_with_a_hint_to_grep() -> None:
+    with pytest.raises(QueryError) as caught:
+        parse_request({"query": ".*"})
+
+    assert "grep_code" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("import java.util.*;", "what is f(x)?", r"C:\docs\src\bin", "string | number", "*.py", "list[int]", "x^2"),
+        *("Session.close()", "std::vector<int>*", "/api/v1/*", "error: expected ')' before '*' token", "C++", "$HOME"),
+    ],
+)
+def test_code_paths_and_questions_are_not_taken_for_regular_expressions(engine: SearchEngine, query: str) -> None:
+    assert "looks_like_regex" not in list_note_codes(engine, query)

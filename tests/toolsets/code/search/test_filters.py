@@ -1,6 +1,7 @@
 """Every argument that filters: what it includes and what it excludes, on every backend."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.query.arguments import FILTER_ARGUMENTS
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
+from tests.support.indexes import IndexedRepository
 from tests.support.requirements import requirement
 from tests.support.search import DAY_SECONDS, SPRING_TIMESTAMP, build_generation, build_shop_files, search_names
 
@@ -110,7 +112,7 @@ FILTER_CASES: list[tuple[dict[str, Any], set[str]]] = [
     ({"calls": "self.items.append"}, {"Cart.add"}),
     ({"calls": "get"}, {"fetch_prices", "runCommand", "HTTPStore.load"}),
     ({"calls": "session.get"}, {"fetch_prices"}),
-    ({"calls": "total"}, {"Cart.total"}),  # the caller counts too
+    ({"calls": "total"}, set()),  # nothing calls Cart.total, which is not a caller of itself
     ({"calls": "Get"}, set()),
     ({"calls": "appen"}, set()),
     ({"uses": "closed"}, {"Cart.add"}),
@@ -258,6 +260,22 @@ def test_a_value_that_can_mean_nothing_is_refused_with_a_hint(arguments: dict[st
     assert caught.value.code is ErrorCode.INVALID_REQUEST
     assert caught.value.details[0]["instancePath"] == f"/{next(iter(arguments))}"
     assert hint in caught.value.hint
+
+
+def test_calls_finds_a_function_itself_only_if_it_calls_itself(tmp_path: Path) -> None:
+    world = IndexedRepository(tmp_path)
+    world.write_file(
+        "tree.py",
+        "def walk(node):\n    return [walk(child) for child in node]\n\n\n"
+        "def count(node):\n    return len(walk(node))\n\n\n"
+        "def report(node):\n    return count(node)\n",
+    )
+    world.build_index()
+    with world.generation_store.lease_current() as lease:  # type: ignore[union-attr]
+        engine = SearchEngine.open(lease.folder)
+
+        assert find_passing_chunks(engine, calls="walk", type="function") == {"walk", "count"}
+        assert find_passing_chunks(engine, calls="count", type="function") == {"report"}
 
 
 def test_a_filter_means_the_same_the_second_time(engine: SearchEngine) -> None:

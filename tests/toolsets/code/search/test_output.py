@@ -185,6 +185,19 @@ def test_the_text_of_a_long_hit_ends_early_and_says_so(tmp_path: Path) -> None:
     assert compact["truncated"] is full["truncated"] is True
 
 
+def test_the_text_of_a_hit_with_long_lines_ends_early_and_says_so(tmp_path: Path) -> None:
+    body = "def long(): return '" + "x" * 30_000 + "'"
+    engine = SearchEngine.open(
+        build_generation(tmp_path / "one", [ShopFile("a.py", body).add_chunk("function", "long", body)])
+    )
+
+    hit = find_first_hit(engine, "long", output="full")
+
+    assert body.startswith(hit["text"])
+    assert len(hit["text"]) == 20_000
+    assert hit["truncated"] is True
+
+
 def test_a_full_hit_has_the_lines_around_it_apart_from_its_text(engine: SearchEngine) -> None:
     lines = CART_SOURCE.splitlines()
 

@@ -1,6 +1,7 @@
 """The tool `search` on a server: without an index, stale, refreshed, replaced, cancelled."""
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -88,6 +89,35 @@ async def test_without_an_index_the_answer_names_repositories_that_have_one(worl
 
     assert isinstance(outcome, Failed)
     assert outcome.error.hint.endswith(f"These have one, for repoPath: {other.root}.")
+
+
+async def test_a_full_answer_leaves_out_the_text_of_the_lowest_hits_when_it_is_too_long(
+    world: IndexedRepository,
+) -> None:
+    for number in range(12):
+        body = "".join(f"    ledger.append({number}, {line})  # {'balance ' * 8}\n" for line in range(150))
+        world.write_file(f"app/part{number}.py", f"def post_{number}(ledger):\n{body}")
+    await asyncio.to_thread(world.build_index)
+    async with open_dispatcher(world) as dispatcher:
+        _, compact = await call_tool(dispatcher, "search", query="ledger", mode="code", top=12)
+        _, full = await call_tool(dispatcher, "search", query="ledger", mode="code", top=12, output="full")
+
+    assert isinstance(full, Done)
+    assert isinstance(compact, Done)
+    hits = full.result["code"]
+    kept = [hit for hit in hits if "text" in hit]
+    assert 0 < len(kept) < len(hits) == 12
+    assert hits[: len(kept)] == kept
+    assert len(json.dumps(hits)) < 80_000
+    assert [(hit["file"], hit["startLine"]) for hit in hits] == [
+        (hit["file"], hit["startLine"]) for hit in compact.result["code"]
+    ]
+    assert all(hit["truncated"] for hit in hits[len(kept) :])
+    [note] = full.result["stats"]["notes"]
+    assert note["code"] == "text_left_out"
+    assert f"{12 - len(kept)} of 12 hits" in note["message"]
+    assert "show_file" in note["message"]
+    assert "notes" not in compact.result["stats"]
 
 
 @requirement("a:tools:search", "b:tools:required:search")

@@ -54,7 +54,7 @@ COLUMN_GETTERS: Final[Mapping[str, _GetValues]] = {
     "visibility": lambda c, _: (c.visibility, *c.modifiers),
     "inferredType": lambda c, _: [t.type for t in c.types] if c.types else (),
     "returnType": lambda c, _: _declared_return_types(c),
-    "calls": lambda c, _: (c.name, *c.calls) if c.calls else (),
+    "calls": lambda c, _: c.calls,
     "uses": lambda c, _: c.uses,
     "reads": lambda c, _: c.reads,
     "writes": lambda c, _: c.writes,

@@ -21,6 +21,9 @@ DEFAULT_TEXT_BYTES: Final = 256 << 10
 MAX_TEXT_BYTES: Final = 4 << 20
 """Bytes of text in one answer: by default, and at most."""
 
+MAX_UNASKED_LINES, MAX_UNASKED_BYTES = 500, 64_000
+"""Lines and bytes of text in an answer to a call without endLine: about what a client accepts."""
+
 MAX_SUGGESTIONS: Final = 3
 """Files that are suggested for a missing one."""
 
@@ -39,7 +42,9 @@ SHOW_FILE_INPUT: Final = arguments(
     {
         "path": schemas.text_argument("The file, from the root of the repository; or absolute, inside it."),
         "startLine": schemas.number_argument("The first line, counted from 1.", minimum=1),
-        "endLine": schemas.number_argument("The last line, included; the file's without it.", minimum=1),
+        "endLine": schemas.number_argument(
+            f"The last line, included. [default: at most {MAX_UNASKED_LINES} lines]", minimum=1
+        ),
         "context": schemas.number_argument("Lines more before and after.", minimum=0, maximum=10_000, default=0),
         "maxBytes": schemas.number_argument(
             "Bytes of text to give at most; it is cut after a whole line.",
@@ -52,7 +57,7 @@ SHOW_FILE_INPUT: Final = arguments(
     required=["path"],
 )
 
-SHOW_FILE_OUTPUT: Final = schemas.object_schema(
+_REQUIRED_OUTPUT: Final = schemas.object_schema(
     path=schemas.text_schema("From the root of the repository, wherever links led."),
     startLine=_LINE_SCHEMA,
     endLine=schemas.count_schema("The last line that is shown; 0 in an empty file."),
@@ -81,6 +86,11 @@ SHOW_FILE_OUTPUT: Final = schemas.object_schema(
         "The chunks of the index that have any of the lines.",
     ),
 )
+_NEXT_LINE_SCHEMA: Final = {**_LINE_SCHEMA, "description": "The startLine that continues, when truncated."}
+SHOW_FILE_OUTPUT: Final = {
+    **_REQUIRED_OUTPUT,
+    "properties": {**_REQUIRED_OUTPUT["properties"], "nextLine": _NEXT_LINE_SCHEMA},
+}
 
 
 class ShowTool(MaintenanceTool):
@@ -95,6 +105,10 @@ class ShowTool(MaintenanceTool):
             answer, excerpt = await to_thread.run_sync(work, abandon_on_cancel=True)
         finally:
             stop_event.set()
+        if excerpt.end < excerpt.lines and (excerpt.truncated or _is_open_ended(args)):
+            answer |= {"truncated": True, "nextLine": excerpt.end + 1}
+        if answer["truncated"]:
+            context.warn("file_cut", _explain_cut(answer))
         if not excerpt.is_utf8:
             context.warn("not_utf8", "The file is not UTF-8; some bytes are shown as U+FFFD.")
         if answer["index"] and answer["index"]["state"] == "changed":
@@ -212,8 +226,19 @@ class ShowTool(MaintenanceTool):
         )
 
 
+def _is_open_ended(args: Mapping[str, Any]) -> bool:
+    return args.get("endLine") is None and not (args.get("startLine") and args["context"])
+
+
+def _explain_cut(answer: Mapping[str, Any]) -> str:
+    if "nextLine" not in answer:
+        return f"Line {answer['endLine']} is cut; a larger maxBytes shows more of it."
+    shown = f"Lines {answer['startLine']}-{answer['endLine']} of {answer['totalLines']} are shown"
+    return f"{shown}; continue with startLine={answer['nextLine']}."
+
+
 def _parse_span(args: Mapping[str, Any]) -> LineSpan:
-    """Return the requested lines: a start without an end extends to the end of the file.
+    """Return the requested lines: a start without an end extends as far as an answer should.
 
     With context, a start alone is a line to look around.
     """
@@ -221,6 +246,7 @@ def _parse_span(args: Mapping[str, Any]) -> LineSpan:
     if start and end and end < start:
         message = f"endLine {end} comes before startLine {start}."
         raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Lines are counted from 1, and both are included.")
-    if start and context_lines and not end:
-        end = start
-    return LineSpan(max((start or 1) - context_lines, 1), end + context_lines if end else 0, args["maxBytes"])
+    first = max((start or 1) - context_lines, 1)
+    if _is_open_ended(args):
+        return LineSpan(first, first + MAX_UNASKED_LINES - 1, min(args["maxBytes"], MAX_UNASKED_BYTES))
+    return LineSpan(first, (end or start or 1) + context_lines, args["maxBytes"])

@@ -213,6 +213,26 @@ _STRAY_QUOTE_PATTERN = re.compile(r'^\W*"\W*')
 """Removed from a word that begins with a stray quote, so that it opens no phrase and excludes nothing."""
 
 
+_REGEX_PATTERN = re.compile(
+    r"""
+      \\[dsw](?!\w)             # \d+, \w*, \s; not the path C:\docs
+    | \\b\w+\\b | \\[][.(){}+*?|^$]
+    | \.[*+]\??(?=[^\s;,])| (?<!\w)\.[*+]  # foo.*bar; not import java.util.*
+    | \[\^?(?:\w-\w)+\w*\]    # [a-z]
+    | \(\?[:=!<Pi] | \w\|\w | \)(?:[+*]|\?(?=\S))
+    | \A\^\w
+    """,
+    re.VERBOSE,
+)
+
+REGEX_HINT: Final = "For a regular expression use grep_code with regex=true, or `cleats grep -e` in a terminal."
+
+
+def is_regex_like(text: str) -> bool:
+    """Return whether a query looks like a regular expression, which a search reads as words."""
+    return _REGEX_PATTERN.search(text) is not None
+
+
 def parse_query(text: str) -> ParsedQuery:
     """Parse a query.
 
@@ -220,6 +240,8 @@ def parse_query(text: str) -> ParsedQuery:
         QueryError: it is a formula that cannot be parsed, or it has no word at all.
     """
     pieces = [piece for piece in _split_pieces(text) if piece.text == "*" or _count_letters(piece.text)]
+    if not pieces and is_regex_like(text):
+        raise QueryError("there is no word to look for", 0, REGEX_HINT)
     parsed = parse_formula(text) if _has_operator(pieces) else _make_question(pieces)
     match parsed:
         case Term():

@@ -1,7 +1,7 @@
 """The answer of a search: hits by mode, the same hits by file, and statistics."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from posixpath import splitext
 from typing import Any, Final, NamedTuple, Protocol
@@ -10,41 +10,11 @@ import msgspec
 
 from cleats.toolsets.code.analysis.facts import Chunk, Mode
 from cleats.toolsets.code.query.request import HitLimits, SearchRequest
-from cleats.toolsets.code.query.tree import Question
 from cleats.toolsets.code.search import hit_details
 from cleats.toolsets.code.search.fusion import FusedHit
 from cleats.toolsets.code.search.hit_details import HitDetails, HitReader, HitRow, HitSource, LocatedHit
+from cleats.toolsets.code.search.notes import generate_notes
 from cleats.toolsets.code.search.retrieval import SearchResult
-
-
-def _generate_notes(result: SearchResult) -> Iterator[tuple[str, str]]:
-    """Yield notes on a result, each a code for programs and a sentence for people."""
-    hits = [hit for mode_hits in result.hits.values() for hit in mode_hits]
-    query = result.request.query
-    if not result.chunk_count:
-        yield "index_empty", "The index is empty."
-    elif result.is_loosened:
-        message = "No chunk has the words in quotes next to each other; they were searched for as words."
-        yield "phrase_not_found", message
-    elif result.filter_effects:
-        yield "filtered_out", _explain_filters(result)
-        yield from dict.fromkeys(effect.unavailable_note for effect in result.filter_effects if effect.unavailable_note)
-    if result.lacks_vectors:
-        yield "no_vectors", "The index was built without vectors, so only words count."
-    if hits and all(hit.fused.scores.keys() == {"meaning"} for hit in hits):
-        yield "only_by_meaning", "No chunk has these words; these are the nearest in meaning."
-    if not hits and not isinstance(query, Question) and any(result.considered.values()):
-        yield ("formula_without_hits", f"The query was read as a formula, because of its operators: {query}")
-
-
-def _explain_filters(result: SearchResult) -> str:
-    unmatched = [effect for effect in result.filter_effects if not effect.chunks]
-    if not unmatched:
-        return "Every filter lets some chunks through, but no chunk passes all of them."
-    suggestions = [f"{effect.argument} {', '.join(effect.suggestions)}" for effect in unmatched if effect.suggestions]
-    hint = f" There is {'; '.join(suggestions)}." if suggestions else ""
-    return f"No chunk has what {' and '.join(effect.argument for effect in unmatched)} asks for.{hint}"
-
 
 RESULT_KEYS: Final[dict[Mode, str]] = {
     "code": "code",
@@ -58,7 +28,8 @@ ANSWER_KEYS: Final = ("code", "prose", "extractedProse", "records")
 """The same names in the order of an answer."""
 
 MAX_TEXT_LINES: Final = 200
-"""Lines of a hit's own text in a full answer."""
+MAX_TEXT_CHARS: Final = 20_000
+"""Lines and characters of a hit's own text in a full answer."""
 
 MAX_BUNDLED_FILES: Final = 5
 """Files in the bundles of a compact answer; the hits name the others."""
@@ -84,9 +55,9 @@ def render_answer(engine: SearchedIndex, result: SearchResult) -> dict[str, Any]
     hits_by_key = {key: hits.get(key, []) for key in ANSWER_KEYS}
     return {
         "backend": result.backend,
+        "stats": _render_stats(result),  # before the hits, because its notes say how to read them
         **hits_by_key,
         "bundles": render_bundles(hits_by_key, lean=is_lean(request.output, explain=request.explain)),
-        "stats": _render_stats(result),
     }
 
 
@@ -180,9 +151,11 @@ def _render_lines(row: HitRow, lines: list[str], context_lines: int) -> dict[str
     rendered: dict[str, Any] = {
         "preContext": lines[max(0, first - context_lines) : first],
         "postContext": lines[last : last + context_lines],
-        "text": "\n".join(lines[first : min(last, first + MAX_TEXT_LINES)]),
     }
-    return {**rendered, "truncated": True} if last - first > MAX_TEXT_LINES else rendered
+    text = "\n".join(lines[first : min(last, first + MAX_TEXT_LINES)])
+    if last - first > MAX_TEXT_LINES or len(text) > MAX_TEXT_CHARS:
+        return {**rendered, "text": text[:MAX_TEXT_CHARS], "truncated": True}
+    return {**rendered, "text": text}
 
 
 def _render_details(row: HitRow, details: HitDetails) -> dict[str, Any]:
@@ -281,7 +254,7 @@ def _render_stats(result: SearchResult) -> dict[str, Any]:
         stats["branchMatch"] = (result.branch or "").lower() == branch.lower()
     if result.filter_effects:
         stats["filters"] = [effect.as_json() for effect in result.filter_effects]
-    if notes := [{"code": code, "message": message} for code, message in _generate_notes(result)]:
+    if notes := [{"code": code, "message": message} for code, message in generate_notes(result)]:
         stats["notes"] = notes
     return stats
 
@@ -303,9 +276,9 @@ def merge_answers(answers: Sequence[RepositoryAnswer], limits: HitLimits, *, lea
     hits = {mode: _select_best(answers, mode, limits.code if mode == "code" else limits.other) for mode in ANSWER_KEYS}
     return {
         "backend": answers[0].answer["backend"],
+        "stats": _merge_stats(answers),
         **hits,
         "bundles": render_bundles(hits, lean=lean),
-        "stats": _merge_stats(answers),
     }
 
 

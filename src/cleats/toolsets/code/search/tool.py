@@ -142,10 +142,14 @@ class SearchTool:
     async def search(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer one search."""
         if args.get("workspacePath"):
-            return await self._search_workspace(args, context)
-        repository = self._indexes.find_repository(args.get("repoPath"))
-        context.about(str(repository.root))
-        return await self._search_repository(repository, args, context)
+            answer = await self._search_workspace(args, context)
+        else:
+            repository = self._indexes.find_repository(args.get("repoPath"))
+            context.about(str(repository.root))
+            answer = await self._search_repository(repository, args, context)
+        from cleats.toolsets.code.search.notes import limit_answer  # noqa: PLC0415 - imported by the search
+
+        return limit_answer(answer)
 
     async def _search_repository(
         self, repository: "Repository", args: Mapping[str, Any], context: Context, other_roots: Sequence[Path] = ()
@@ -286,7 +290,8 @@ class SearchTool:
                     "Search an index of a repository for functions, classes, documents and comments: by words, name or"
                     " meaning, and by some sixty filters on what code calls, reads, returns or throws, where it is, who"
                     " wrote it and what risk it has. Filters are combined with AND. Returns places and scores, best"
-                    " first; context=1 adds the text. For quick questions find_code is shorter."
+                    " first. Search with context=1 to see the matching code at once; output=full adds every fact, up"
+                    " to 20,000 tokens. For quick questions find_code is shorter."
                 ),
                 input=make_input_schema(),
                 list_arguments=LIST_ARGUMENTS,
