@@ -123,7 +123,7 @@ def test_hits_are_shown_with_their_lines_and_the_words_marked(world: IndexedRepo
 
     assert plain.exit_code == 0
     first, *lines = plain.stdout.splitlines()
-    assert first.startswith("app/core.py:4-6  method Session.close  ")
+    assert first == "app/core.py:4-6  method Session.close"
     assert lines[0] == "  4 │     def close(self) -> None:"
     assert "\x1b[" not in plain.stdout
     assert "\x1b[31m\x1b[1mclose\x1b[0m" in colored.stdout
@@ -136,11 +136,43 @@ def test_context_shows_the_lines_around(world: IndexedRepository) -> None:
     assert [line.split()[0] for line in output.splitlines()[1:]] == ["3", "4", "5", "6", "7"]
 
 
-def test_modes_have_headings_when_there_are_several(world: IndexedRepository) -> None:
-    output = run_search(world, "session", "--no-ann").stdout
+def test_hits_of_all_modes_are_one_list_with_the_best_first_and_top_counts_them_together(
+    world: IndexedRepository,
+) -> None:
+    answer = json.loads(run_search(world, "session", "--no-ann", "--json").stdout)
+    scores = {hit["name"]: hit["score"] for mode in ("code", "prose") for hit in answer[mode]}
+    expected = sorted(scores, key=lambda name: -scores[name])
 
-    assert output.index("Code\n") < output.index("Documents\n")
-    assert "README.md:1-3  section Sessions" in output
+    listed = run_search(world, "session", "--no-ann", "--compact").stdout.splitlines()
+    two = run_search(world, "session", "--no-ann", "--top", "2").stdout
+
+    names = [line.split(": ", 1)[1].split()[1] for line in listed]
+    assert names == expected
+    assert {"Sessions", "Session"} <= set(names)
+    assert re.findall(r"^\S+:\d+-\d+  \w+ (\S+)$", two, re.MULTILINE) == expected[:2]
+
+
+def test_the_line_that_a_filter_is_about_is_shown(world: IndexedRepository) -> None:
+    output = run_search(world, "*", "--calls", "shutdown", "--type", "method").stdout
+
+    assert output.splitlines()[-1] == "  6 │             socket.shutdown()"
+
+
+def test_a_flow_of_risk_is_shown_with_its_lines(tmp_path: Path) -> None:
+    world = IndexedRepository(tmp_path)
+    world.write_file("run.py", "import os\n\n\ndef run():\n    text = input()\n    word = 1\n    os.system(text)\n")
+    world.build_index()
+
+    output = run_search(world, "*", "--type", "function", "--risk-flow", "->").stdout.splitlines()
+
+    assert output == [
+        "run.py:4-7  function run",
+        "  high risk: stdin (line 5) → os.system (line 7)",
+        "  4 │ def run():",
+        "  5 │     text = input()",
+        "    ⋮",
+        "  7 │     os.system(text)",
+    ]
 
 
 def test_compact_is_one_line_for_each_hit(world: IndexedRepository) -> None:
@@ -164,6 +196,7 @@ def test_json_is_the_answer_of_the_tool(world: IndexedRepository) -> None:
 def test_explain_shows_the_points(world: IndexedRepository) -> None:
     output = run_search(world, "Session", "--mode", "code", "-n", "1", "--explain").stdout
 
+    assert re.match(r"app/core\.py:1-6  class Session  4\.\d+\n", output)
     assert re.search(r"^    4\.000000  symbol$", output, re.MULTILINE)
     assert re.search(r"^    0\.0\d+  stems  rank 1, ", output, re.MULTILINE)
 

@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from cleats.cli import hit_printer, output
 from cleats.cli import index as indexing
-from cleats.cli import output
 from cleats.cli import search as command
 from cleats.cli.output import escape_controls, format_count
 from cleats.settings import make_settings
@@ -74,7 +74,7 @@ def test_only_a_terminal_cuts_lines(world: IndexedRepository, monkeypatch: pytes
     world.build_index()
 
     piped = invoke_command(world, command.search, "very long", "--mode", "code")
-    monkeypatch.setattr(command, "limit_to_terminal", lambda columns: columns)
+    monkeypatch.setattr(hit_printer, "limit_to_terminal", lambda columns: columns)
     output = invoke_command(world, command.search, "very long", "--mode", "code")
 
     assert LONG_LINE in piped.stdout

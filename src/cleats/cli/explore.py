@@ -1,29 +1,22 @@
 """The commands of the toolset `explore`: find, grep, symbol, references and outline."""
 
 import re
-import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import click
 
-from cleats.cli.output import echo_json, is_json_requested
+from cleats.cli.output import echo_json, escape_controls, is_json_requested, print_page, terminal_options
 from cleats.cli.tool_command import call_text_tool, json_command, repo_option
 from cleats.settings import Settings
 
 TERMINAL_TOKENS: Final = 4000
 """The token budget of an answer for a person; a pager scrolls the rest."""
 
-_LINE_PATTERN = re.compile(r"^( *)(\d+)([:-])(.*)$")
+_LINE_PATTERN = re.compile(r"^( *)(\d+)([:-])( \[[^\s\]]+\])?(.*)$")
 _PLACE_PATTERN = re.compile(r"^ (\d+-\d+ )(\w+ )(\S+)(.*)$")
 
-_color_option = click.option(
-    "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    help="When to use colour. [default: auto]",
-)
 _tokens_option = click.option(
     "--tokens", type=click.IntRange(200, 20_000), default=TERMINAL_TOKENS, show_default=True, help="Size of the answer."
 )
@@ -32,7 +25,7 @@ _path_option = click.option("--path", metavar="PATH", help="Only this folder, fi
 
 
 def _explore_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    return _color_option(_tokens_option(repo_option(json_command(command))))
+    return terminal_options(_tokens_option(repo_option(json_command(command))))
 
 
 @click.command()
@@ -43,7 +36,7 @@ def _explore_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("-n", "--limit", type=click.IntRange(1, 50), default=5, show_default=True, help="Number of results.")
 @_offset_option
 @_explore_options
-def find(settings: Settings, query: tuple[str, ...], *, color: str, **arguments: Any) -> None:
+def find(settings: Settings, query: tuple[str, ...], **arguments: Any) -> None:
     """Find code by what it does: QUERY is a question, a name or an error message.
 
     Works without an index by reading the files; an index (`cleats index`) also finds by meaning.
@@ -53,7 +46,7 @@ def find(settings: Settings, query: tuple[str, ...], *, color: str, **arguments:
       cleats find "connection reset by peer" --path src
       cleats find parse_config --kind function -n 1
     """
-    _print_answer(settings, "find_code", color, query=" ".join(query), **arguments)
+    _print_answer(settings, "find_code", _match_words(query), query=" ".join(query), **arguments)
 
 
 @click.command()
@@ -67,7 +60,7 @@ def find(settings: Settings, query: tuple[str, ...], *, color: str, **arguments:
 @click.option("-C", "--context", type=click.IntRange(0, 20), help="Lines around each match.")
 @_offset_option
 @_explore_options
-def grep(settings: Settings, pattern: str, *, color: str, **arguments: Any) -> None:
+def grep(settings: Settings, pattern: str, **arguments: Any) -> None:
     """Find every line with PATTERN, each with its enclosing function.
 
     Searches the files as they are now; files that git ignores are left out.
@@ -76,21 +69,22 @@ def grep(settings: Settings, pattern: str, *, color: str, **arguments: Any) -> N
       cleats grep "raise ValueError" --path src
       cleats grep -e "def test_[a-z]+_timeout" -l
     """
-    _print_answer(settings, "grep_code", color, pattern=pattern, **arguments)
+    matched = pattern if arguments["regex"] else re.escape(pattern)
+    _print_answer(settings, "grep_code", matched, pattern=pattern, **arguments)
 
 
 @click.command()
 @click.argument("name")
 @_path_option
 @_explore_options
-def symbol(settings: Settings, name: str, *, color: str, **arguments: Any) -> None:
+def symbol(settings: Settings, name: str, **arguments: Any) -> None:
     """Show the source of the function, class or method NAME.
 
     Examples:
       cleats symbol Session.close
       cleats symbol close --path src/http
     """
-    _print_answer(settings, "read_symbol", color, name=name, **arguments)
+    _print_answer(settings, "read_symbol", name=name, **arguments)
 
 
 @click.command()
@@ -104,52 +98,62 @@ def symbol(settings: Settings, name: str, *, color: str, **arguments: Any) -> No
 @_path_option
 @_offset_option
 @_explore_options
-def references(settings: Settings, name: str, *, color: str, **arguments: Any) -> None:
+def references(settings: Settings, name: str, **arguments: Any) -> None:
     """Show where NAME is called, used, imported, subclassed or overridden.
 
     Examples:
       cleats references url_for --kind call
       cleats references Flask.wsgi_app --callees
     """
-    _print_answer(settings, "find_references", color, name=name, **arguments)
+    _print_answer(settings, "find_references", _match_words([re.split(r"\W", name)[-1]]), name=name, **arguments)
 
 
 @click.command()
 @click.argument("path", required=False)
 @_explore_options
-def outline(settings: Settings, path: str | None, *, color: str, **arguments: Any) -> None:
+def outline(settings: Settings, path: str | None, **arguments: Any) -> None:
     """List the declarations of a file, or map a folder or the repository.
 
     Examples:
       cleats outline
       cleats outline src/app.py
     """
-    _print_answer(settings, "outline", color, path=path, **arguments)
+    _print_answer(settings, "outline", path=path, **arguments)
 
 
-def _print_answer(settings: Settings, tool: str, color: str, **arguments: Any) -> None:
+def _match_words(words: Iterable[str]) -> str:
+    """Return a regular expression for the words of a question that are not too short to stand out."""
+    long_words = [re.escape(word) for text in words for word in re.findall(r"\w{3,}", text)]
+    return rf"\b(?:{'|'.join(long_words)})" if long_words else ""
+
+
+def _print_answer(settings: Settings, tool: str, matched: str = "", **arguments: Any) -> None:
+    """Print the answer of a tool; the regular expression `matched` says which parts of its lines to mark."""
     text = call_text_tool(settings, tool, **arguments)
     if is_json_requested():
         echo_json({"ok": True, "answer": text})
         return
-    is_terminal = sys.stdout.isatty()
-    colored = _color_answer(text) if color == "always" or (color == "auto" and is_terminal) else text
-    if is_terminal and text.count("\n") + 2 > shutil.get_terminal_size().lines:
-        click.echo_via_pager(colored, color=color != "never")
-        return
-    click.echo(colored, color=True if color == "always" else None)
+    if sys.stdout.isatty():  # a file may have the escape sequences of a terminal in it
+        text = "\n".join(escape_controls(line.expandtabs(4)) for line in text.split("\n"))
+    print_page(_style_answer(text, matched))
 
 
-def _color_answer(text: str) -> str:
+def _style_answer(text: str, matched: str) -> str:
+    try:
+        pattern = re.compile(matched, re.IGNORECASE) if matched else None
+    except re.error:  # ripgrep knows expressions that Python does not
+        pattern = None
     first, *rest = text.split("\n")
-    return "\n".join([click.style(first, dim=True), *map(_color_line, rest)])
+    return "\n".join([click.style(first, dim=True), *(_style_line(line, pattern) for line in rest)])
 
 
-def _color_line(line: str) -> str:
-    if matched := _PLACE_PATTERN.match(line):
-        place, kind, name, reason = matched.groups()
+def _style_line(line: str, pattern: re.Pattern[str] | None) -> str:
+    if place_match := _PLACE_PATTERN.match(line):
+        place, kind, name, reason = place_match.groups()
         return f" {place}{kind}{click.style(name, bold=True)}{click.style(reason, dim=True)}"
-    if matched := _LINE_PATTERN.match(line):
-        indent, number, separator, code = matched.groups()
-        return f"{indent}{click.style(number, fg='green')}{separator}{code}"
+    if line_match := _LINE_PATTERN.match(line):
+        indent, number, separator, owner, code = line_match.groups()
+        if pattern is not None and separator == ":":
+            code = pattern.sub(lambda match: click.style(match[0], fg="red", bold=True) if match[0] else "", code)
+        return f"{indent}{click.style(number, fg='green')}{separator}{click.style(owner or '', dim=True)}{code}"
     return line if line.startswith(" ") else click.style(line, fg="magenta")

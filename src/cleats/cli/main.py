@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from cleats.cli.output import choose_color
 from cleats.cli.settings_loader import load_settings
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.settings import SettingError
@@ -193,8 +194,7 @@ def cli(ctx: click.Context, validate: Sequence[str]) -> None:
     A command exits 141 when nobody reads its output any more, as in `| head`, and 130 when Ctrl-C
     stopped it, unless its help says otherwise.
     """  # noqa: D301, D401 - this is the help; click reads the backspace
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        ctx.color = False
+    ctx.color = choose_color(os.environ)
     if ctx.invoked_subcommand is None:
         from cleats.cli.assets import validate_file  # noqa: PLC0415 - help needs none of it
 

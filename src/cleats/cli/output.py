@@ -4,9 +4,10 @@ Nothing but click is imported, because `cleats doctor` has to work when other li
 """
 
 import json
+import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from textwrap import TextWrapper, wrap
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -65,6 +66,57 @@ def print_answer(answer: AnswerT, render: Callable[[AnswerT], str | Iterable[str
         return
     text = render(answer)
     click.echo(text if isinstance(text, str) else "\n".join(text))
+
+
+def choose_color(environ: Mapping[str, str]) -> bool | None:
+    """Return whether the environment asks for colour or forbids it; None if the terminal decides."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR", "0") not in {"", "0", "false"}:
+        return True
+    return False if environ.get("TERM") == "dumb" else None
+
+
+def _set_color(ctx: click.Context, _option: click.Parameter, value: str) -> None:
+    if value != "auto":
+        ctx.color = value == "always"
+
+
+def terminal_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --color and --no-pager to a command that prints with `print_page`."""
+    choice: Any = {"type": click.Choice(["auto", "always", "never"]), "default": "auto"}
+    color_option = click.option(
+        "--color", **choice, expose_value=False, callback=_set_color, help="When to use colour. [default: auto]"
+    )
+    pager_option = click.option("--no-pager", is_flag=True, expose_value=False, callback=_set_pager, help=_PAGER_HELP)
+    return color_option(pager_option(command))
+
+
+_PAGER_HELP = "Do not page a long answer. [default: with PAGER, or less]"
+_PAGER_META_KEY = "cleats.no-pager"
+
+
+def _set_pager(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+    ctx.meta[_PAGER_META_KEY] = value
+
+
+def print_page(text: str, notes: Sequence[str] = ()) -> None:
+    """Print a text after its notes; if it is longer than the terminal, with a pager that begins at its top.
+
+    Notes go to stderr, unless a pager would hide them.
+    """
+    context = click.get_current_context()
+    page = "\n".join([*notes, text])
+    is_long = page.count("\n") + 2 > shutil.get_terminal_size().lines
+    has_pager = not context.meta.get(_PAGER_META_KEY) and os.environ.get("PAGER", "less") not in {"", "cat"}
+    if is_long and has_pager and sys.stdout.isatty() and sys.stdin.isatty():
+        os.environ.setdefault("LESS", "-FRX")  # as git does: colours, and the text stays on the screen
+        click.echo_via_pager(page + "\n", color=context.color)
+        return
+    for note in notes:
+        click.echo(note, err=True)
+    if text:
+        click.echo(text)
 
 
 def escape_controls(text: str) -> str:

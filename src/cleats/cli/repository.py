@@ -9,7 +9,16 @@ from typing import Any
 import click
 
 from cleats.cli import tool_command
-from cleats.cli.output import echo_json, format_bytes, format_columns, is_json_requested, print_answer, style_heading
+from cleats.cli.output import (
+    echo_json,
+    format_bytes,
+    format_columns,
+    is_json_requested,
+    print_answer,
+    print_page,
+    style_heading,
+    terminal_options,
+)
 from cleats.cli.tool_command import call_tool, json_command, mode_choice, path_argument, repo_option
 from cleats.settings import Settings
 
@@ -26,6 +35,7 @@ _ARGUMENT_FLAGS = {"repoPath": "--repo", "maxBytes": "--max-bytes", "startLine":
 @click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Lines around.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Bytes of text at most.")
 @repo_option
+@terminal_options
 @json_command
 def show(settings: Settings, /, place: str, *, repo: str | None, **option_values: Any) -> None:
     """Show a file of a repository, or some of its lines.
@@ -49,7 +59,7 @@ def show(settings: Settings, /, place: str, *, repo: str | None, **option_values
         echo_json(answer)
         return
     if sys.stdout.isatty():
-        click.echo(_number_lines(answer))
+        print_page(_number_lines(answer))
     else:
         click.echo(answer["text"], nl=False)
     if answer["truncated"]:

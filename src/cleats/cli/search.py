@@ -1,152 +1,20 @@
-"""The `cleats search` command: run the search tool for a person, and print hits as lines of a terminal."""
+"""The `cleats search` command: run the search tool for a person, and print its hits."""
 
 import sys
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from cleats.cli.output import (
-    ProgressPrinter,
-    clip_text,
-    echo_json,
-    escape_controls,
-    is_json_requested,
-    limit_to_terminal,
-    line_width,
-    style_heading,
-)
+from cleats.cli.output import ProgressPrinter, echo_json, is_json_requested, print_page, terminal_options
 from cleats.cli.tool_command import replace_argument_names
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
-from cleats.toolsets.code.index import tokens
 from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME, SEARCH_ARGUMENTS, TOPIC_TITLES, SearchArgument
-from cleats.toolsets.code.query.parser import parse_query
-from cleats.toolsets.code.query.tree import iterate_leaves
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.index.service import Indexes
     from cleats.toolsets.code.repository import Repository
-
-_COMMENTS_TITLE: Final = "Comments and docstrings"
-MODE_TITLES: Final = {"code": "Code", "prose": "Documents", "extractedProse": _COMMENTS_TITLE, "records": "Records"}
-
-MAX_EXTRA_LINES: Final = 3
-"""The most lines of a hit that are shown besides its first."""
-
-MAX_CONTEXT_LINES: Final = 60
-"""The most lines of a hit that are shown together with its context."""
-
-
-class HitPrinter:
-    """A printer for the hits of an answer."""
-
-    def __init__(self, answer: Mapping[str, Any], arguments: Mapping[str, Any], *, compact: bool, full: bool) -> None:
-        self._answer = answer
-        self._compact, self._full = compact, full
-        self._has_context = bool(arguments.get("context"))
-        self._query_stems: set[str] = set()
-        for leaf in iterate_leaves(parse_query(arguments["query"])):
-            words = tokens.tokenize_text(leaf.text)
-            significant_words = [word for word in words if word not in tokens.STOP_WORDS] or words
-            self._query_stems.update(map(tokens.stem_word, significant_words))
-
-    def show(self) -> None:
-        """Print every hit."""
-        modes = [mode for mode in MODE_TITLES if self._answer[mode]]
-        for number, mode in enumerate(modes):
-            if len(modes) > 1 and not self._compact:
-                click.echo(("\n" if number else "") + style_heading(MODE_TITLES[mode]))
-            for hit in self._answer[mode]:
-                click.echo(self._render_line(hit) if self._compact else self._render_block(hit))
-
-    def _render_line(self, hit: Mapping[str, Any]) -> str:
-        location = f"{_format_file(hit)}:{hit['startLine']}"
-        title = escape_controls(f"{hit['kind']} {hit['name']}")
-        headline_width = limit_to_terminal(max(20, line_width() - len(location) - len(title) - 6))
-        return f"{_style_location(location)}: {style_heading(title)}  {clip_text(hit['headline'], headline_width)}"
-
-    def _render_block(self, hit: Mapping[str, Any]) -> str:
-        location = f"{_format_file(hit)}:{hit['startLine']}-{hit['endLine']}"
-        title = style_heading(escape_controls(f"{hit['kind']} {hit['name']}"))
-        lines = [f"{_style_location(location)}  {title}  {hit['score']:.4g}"]
-        lines += self._render_breakdown(hit)
-        if self._full:
-            lines += _render_facts(hit)
-        lines += self._render_text(hit)
-        return "\n".join(lines)
-
-    def _render_text(self, hit: Mapping[str, Any]) -> Iterator[str]:
-        hit_lines = list(enumerate(hit["text"].split("\n"), hit["startLine"]))
-        if self._has_context:
-            first_number = hit["startLine"] - len(hit["preContext"])
-            shown_lines = [*enumerate(hit["preContext"], first_number), *hit_lines[:MAX_CONTEXT_LINES]]
-            if len(hit_lines) <= MAX_CONTEXT_LINES:
-                shown_lines += enumerate(hit["postContext"], hit["endLine"] + 1)
-        elif self._full:
-            shown_lines = hit_lines
-        else:
-            shown_lines = self._select_lines(hit_lines)
-        digits = len(str(shown_lines[-1][0])) if shown_lines else 1
-        last_number = None
-        for number, line in shown_lines:
-            if last_number is not None and number != last_number + 1:
-                yield click.style("  " + " " * digits + " ⋮", dim=True)
-            last_number = number
-            margin = click.style(f"  {number:>{digits}} │ ", dim=True)
-            yield (margin + self._highlight_words(line)).rstrip()
-        if self._full and hit.get("truncated"):
-            rest = f"{_format_file(hit)}:{hit['startLine'] + len(hit_lines)}-{hit['endLine']}"
-            yield click.style(f"  The rest: cleats show {rest}", dim=True)
-
-    def _select_lines(self, hit_lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        first = next((candidate for candidate in hit_lines if any(map(str.isalnum, candidate[1]))), hit_lines[0])
-        scored = [(-len(self._query_stems & _stem_words(line)), number, line) for number, line in hit_lines]
-        best = sorted(candidate for candidate in scored if candidate[0] and candidate[1] != first[0])[:MAX_EXTRA_LINES]
-        return sorted([first, *((number, line) for _, number, line in best)])
-
-    def _highlight_words(self, line: str) -> str:
-        line_text = clip_end(escape_controls(line.expandtabs(4)), limit_to_terminal(line_width() - 10))
-        boundaries = [0]
-        for match in tokens.WORD_PATTERN.finditer(line_text):
-            if self._query_stems & _stem_words(match[0]):
-                boundaries += match.span()
-        boundaries.append(len(line_text))
-        parts = [line_text[start:end] for start, end in pairwise(boundaries)]
-        parts[1::2] = [click.style(part, fg="red", bold=True) for part in parts[1::2]]
-        return "".join(parts)
-
-    def _render_breakdown(self, hit: Mapping[str, Any]) -> Iterator[str]:
-        for part in hit.get("scoreBreakdown", {}).get("parts", []):
-            rank = "" if part["rank"] is None else f"  rank {part['rank']}, {part['score']:.4g}"
-            yield click.style(f"    {part['points']:.6f}  {part['name']}{rank}", dim=True)
-
-
-def _format_file(hit: Mapping[str, Any]) -> str:
-    return escape_controls(f"{hit['repo']}:{hit['file']}" if "repo" in hit else hit["file"])
-
-
-def _render_facts(hit: Mapping[str, Any]) -> Iterator[str]:
-    facts = hit["docmeta"] | {"author": hit["lastAuthor"], "modified": hit["lastModified"]}
-    for name, value in facts.items():
-        if value and name not in {"doc", "comments", "own", "fields", "types"}:
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield click.style("    " + clip_text(f"{name}: {text}", limit_to_terminal(line_width() - 4)), dim=True)
-
-
-def clip_end(line: str, max_length: int | None) -> str:
-    """Cut a line to at most this length, keeping its spaces."""
-    return line if max_length is None or len(line) <= max_length else line[: max_length - 1] + "…"
-
-
-def _stem_words(text: str) -> frozenset[str]:
-    return frozenset(tokens.stem_text(text).split())
-
-
-def _style_location(text: str) -> str:
-    return click.style(text, fg="cyan")
-
 
 PARAMETER_PREFIX = "given_"
 """The prefix of parameter names, because some arguments are named like Python keywords."""
@@ -155,6 +23,7 @@ PARAMETER_PREFIX = "given_"
 CLI_DESCRIPTIONS: Final = {
     "ann": "Whether meaning counts beside words, as it does by default.",
     "repoPath": "The repository; that around here without it.",
+    "top": "Hits in all; with --json, of each mode. [default: 10]",
     "workspacePath": "A file that names several repositories to search; see `cleats workspace`.",
 }
 """Descriptions that differ between a person and an agent."""
@@ -223,6 +92,7 @@ def collect_arguments(option_values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @click.command(cls=GroupedOptionsCommand, params=[click.Argument(["query"], nargs=-1, required=True), *build_options()])
+@terminal_options
 @click.pass_obj
 def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) -> None:
     """Find code, documents and comments in the index of a repository, best first.
@@ -243,8 +113,6 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
           1  when nothing was,
           2  when the query is wrong or there is no index.
     """
-    from cleats.cli.search import HitPrinter  # noqa: PLC0415 - help needs none of it
-
     tool_arguments = collect_arguments(option_values) | {"query": " ".join(query)}
     as_json, compact = option_values["as_json"], option_values["as_compact"]
     tool_arguments["output"] = "compact" if compact else "json" if as_json else "full"
@@ -258,11 +126,12 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
         warnings = [*answer.get("warnings", []), *stale]
         echo_json({**answer, **({"warnings": warnings} if warnings else {})})
         sys.exit(0 if has_hits else 1)
-    HitPrinter(answer, tool_arguments, compact=compact, full=option_values["as_full"]).show()
-    for message in (*list_notes(answer), *([note] if note else [])):
-        click.echo(message, err=True)
+    from cleats.cli.hit_printer import HitPrinter  # noqa: PLC0415 - help needs none of it
+
+    notes = [*list_notes(answer), *([note] if note else [])]
     if not has_hits:
-        click.echo(explain_no_hits(answer, tool_arguments), err=True)
+        notes.append(explain_no_hits(answer, tool_arguments))
+    print_page(HitPrinter(answer, tool_arguments, compact=compact, full=option_values["as_full"]).render(), notes)
     sys.exit(0 if has_hits else 1)
 
 
@@ -278,6 +147,7 @@ def _run_search(settings: Settings, tool_arguments: dict[str, Any]) -> tuple[dic
     from cleats.toolsets.code.query.parser import parse_query  # noqa: PLC0415
     from cleats.toolsets.code.query.request import SearchRoots, parse_request  # noqa: PLC0415
     from cleats.toolsets.code.search.engine import SearchEngine  # noqa: PLC0415
+    from cleats.toolsets.code.search.notes import limit_answer  # noqa: PLC0415
     from cleats.toolsets.code.search.output import render_answer  # noqa: PLC0415
     from cleats.toolsets.code.search.retrieval import search_generation  # noqa: PLC0415
 
@@ -291,7 +161,7 @@ def _run_search(settings: Settings, tool_arguments: dict[str, Any]) -> tuple[dic
         _refresh_index(indexes, repository)
     with indexes.lease_index(repository) as lease:
         engine = SearchEngine.open(lease.folder)
-        answer = render_answer(engine, search_generation(engine, request))
+        answer = limit_answer(render_answer(engine, search_generation(engine, request)))
         engine.close()
         freshness, _ = check_generation(repository.root, lease, indexes.options)
     if not freshness.is_stale:
