@@ -90,6 +90,33 @@ def test_a_timeout_of_no_tool_is_noted(shell: Shell) -> None:
     )
 
 
+def test_schemas_that_are_not_served_are_noted_with_the_reason(shell: Shell) -> None:
+    folder = shell.folder / "schemas"
+    folder.mkdir()
+    texts = {
+        "tone.schema.json": '{"type": "object"}',
+        "tone.json": '{"type": "object"}',
+        "list.schema.json": "[1]",
+        "yes.schema.json": "true",
+        "torn.schema.json": '{"type":',
+        "odd.schema.json": '{"type": 5}',
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+    done = shell.run("doctor", "--json", SYN_SCHEMAS_DIR="schemas")
+
+    notes = json.loads(done.stdout)["notes"]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(notes[:-1]) == {
+        "assets: schemas/tone.json is not served: name taken by schemas/tone.schema.json.",
+        "assets: schemas/list.schema.json is not served: not an object.",
+        "assets: schemas/yes.schema.json is not served: not an object.",
+        "assets: schemas/torn.schema.json is not served: not json.",
+    }
+    assert notes[-1].startswith("assets: the schema 'odd' cannot be used: /type: ")
+
+
 def test_a_missing_library_is_a_problem_and_comes_with_its_command(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 The checks change nothing. Only click has to be importable, because the command must also work in a broken installation.
 """
 
+import logging
 import os
 import platform
 import re
@@ -83,7 +84,11 @@ def doctor(*, whole: bool, as_json: bool) -> None:
       cleats doctor --all
       cleats doctor --json | jq .problems
     """
-    findings = examine_machine(os.environ)
+    logging.disable()  # the report says what a server would log
+    try:
+        findings = examine_machine(os.environ)
+    finally:
+        logging.disable(logging.NOTSET)
     if as_json:
         echo_json(asdict(findings))
     else:
@@ -188,7 +193,11 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Do
     return DoctorReport(
         ok=not problems,
         problems=problems,
-        notes=[*_collect_notes(environ, settings), *_note_unknown_timeouts(settings, tools_by_toolset)],
+        notes=[
+            *_collect_notes(environ, settings),
+            *_note_unknown_timeouts(settings, tools_by_toolset),
+            *(_note_unusable_assets(settings) if settings and tools_by_toolset.get("assets") else ()),
+        ],
         versions={
             "cleats": TOOLING_VERSION,
             "contract": SCHEMA_VERSION,
@@ -324,6 +333,20 @@ def _note_unknown_timeouts(
     for name in settings.timeouts:
         if name not in known_tools:
             yield f"timeouts: there is no tool {name!r}.{_suggest_name(name, known_tools)}"
+
+
+def _note_unusable_assets(settings: Settings) -> Iterator[str]:
+    from cleats.toolsets.assets.library import read_library  # noqa: PLC0415 - a broken installation has none of it
+    from cleats.toolsets.assets.sources import locate_sources  # noqa: PLC0415
+    from cleats.toolsets.assets.validation import AssetValidator  # noqa: PLC0415
+
+    sources = locate_sources(settings)
+    library = read_library(sources)
+    for path, reason in library.skipped.items():
+        code, _, detail = reason.partition(" ")
+        yield f"assets: {path} is not served: {code.replace('_', ' ')}{detail and ' '}{detail}."
+    for name, reason in AssetValidator(library.schemas, sources.schemas).broken_schemas.items():
+        yield f"assets: the schema {name!r} cannot be used: {reason}."
 
 
 def _suggest_name(name: str, known_names: list[str]) -> str:

@@ -9,7 +9,7 @@ import os
 import posixpath
 from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -67,6 +67,8 @@ class AssetLibrary:
     examples: Mapping[str, AssetExample]
     root: AssetRoot | None = None
     """The folder of the examples."""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """The files that are left out, with a code for the reason."""
 
     def find_example(self, path: str) -> AssetExample | None:
         """Return the example with a listed, relative or absolute path; None for any other text."""
@@ -94,7 +96,7 @@ def read_library(sources: AssetSources) -> AssetLibrary:
                 skipped[sources.examples.format_path(relative_path)] = str(error)
     for path, reason in skipped.items():
         log.warning("assets.skipped path=%s reason=%s", path, reason)
-    return AssetLibrary(schemas, examples, sources.examples)
+    return AssetLibrary(schemas, examples, sources.examples, skipped)
 
 
 def read_schema_tree(file: Path) -> tuple[dict[str, SchemaFile], dict[str, Any]]:

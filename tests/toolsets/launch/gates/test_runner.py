@@ -317,6 +317,32 @@ def test_a_hugo_that_fails_or_hangs_is_reported_as_that(
     assert reason in broken.value.details["broken"]["hugo"]
 
 
+@pytest.mark.parametrize(
+    ("script", "code", "message"),
+    [
+        ("exec /bin/sleep 600", "GATE_TIMEOUT", "hugo did not end within 0.3 seconds"),
+        ("echo 'no space left' >&2; exit 3", "GATE_HUGO_BUILD_FAILED", "exit code 3: no space left"),
+        ("kill -9 $$", "GATE_HUGO_BUILD_FAILED", "signal 9 and no output"),
+    ],
+)
+def test_a_hugo_that_hangs_or_fails_while_it_builds_is_reported_as_that(
+    tmp_path: Path, script: str, code: str, message: str
+) -> None:
+    hugo = tmp_path / "hugo"
+    hugo.write_text(f"#!/bin/sh\n{script}\n")
+    hugo.chmod(0o755)
+    gate = registry.load_gate("hugo_build")
+    seconds = 0.3 if code == "GATE_TIMEOUT" else gate.local_seconds
+
+    verdict = judge_gate(
+        create_gate_run(tmp_path / "run"), replace(gate, local_seconds=seconds), programs={"hugo": str(hugo)}
+    )
+
+    assert not verdict.ok
+    assert {issue.error_code for issue in verdict.issues} == {code}
+    assert all(message in issue.message for issue in verdict.issues)
+
+
 def test_a_run_may_do_without_the_gate_of_the_configuration(tmp_path: Path) -> None:
     launch = create_gate_run(tmp_path, config={"hugo": {"use_config_gate": False}})
 

@@ -219,7 +219,8 @@ async def run_gate(gate: Gate, site: LaunchSite, *, strict: bool = False) -> Gat
             else:
                 gate_messages = await _run_in_thread(gate, site)
     except TimeoutError:
-        gate_messages = [GATE_TIMED_OUT.draft(f"the gate did not end within {seconds:g} seconds")]
+        runner = " and ".join(gate.tools) or "the gate"
+        gate_messages = [GATE_TIMED_OUT.draft(f"{runner} did not end within {seconds:g} seconds")]
     except Exception as crash:  # noqa: BLE001 - a gate that fails must not pass
         gate_messages = [GATE_FAILED.draft(f"the gate failed: {type(crash).__name__}: {crash}")]
     if gate.reads_pages:
