@@ -162,8 +162,8 @@ def test_validation_looks_at_the_worktree_as_it_is_now(story: RecordedRun) -> No
     assert answer["validation_report"]["ok"] is True
 
 
-@requirement("e:fix:state", "e:fix:report")
-def test_there_is_nothing_to_fix_in_a_run_whose_report_is_ok(story: RecordedRun) -> None:
+@requirement("e:fix:state")
+def test_there_is_nothing_to_fix_in_a_run_that_is_no_longer_validating(story: RecordedRun) -> None:
     assert get_error_code(story.answers["too late"]) == "ILLEGAL_STATE"
 
 

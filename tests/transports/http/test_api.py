@@ -176,8 +176,10 @@ def test_every_way_to_fail_has_the_status_of_the_table(
 
 @requirement("b:http:400-schema")
 def test_a_violation_says_where_it_is(web: WebServer) -> None:
-    [violation] = web.call_tool("echo", text=7).error["details"]
+    answer = web.call_tool("echo", text=7)
+    [violation] = answer.error["details"]
 
+    assert (answer.status, answer.error["code"]) == (400, "INVALID_REQUEST")
     assert violation["instancePath"] == "/text"
     assert violation.keys() == {"instancePath", "schemaPath", "keyword", "message"}
 
