@@ -93,6 +93,14 @@ def test_equal_is_what_equal_json_is(one: Any, other: Any) -> None:
     assert is_same_json(one, other) is (tag_booleans(one) == tag_booleans(other))
 
 
+def has_value(document: Any, pointer: str) -> bool:
+    for key in split_pointer(pointer):
+        if key not in document:
+            return False
+        document = document[key]
+    return True
+
+
 @requirement("d:diff:ops", "d:diff:order")
 @LAW_SETTINGS
 @given(JSON_VALUES, JSON_VALUES)
@@ -102,6 +110,8 @@ def test_operations_are_the_three_allowed_ones_in_their_order(base: Any, new: An
     keys = [(op["path"], OPERATION_ORDER.index(op["op"])) for op in patch]
     assert keys == sorted(keys)
     assert all(("value" in op) is (op["op"] != "remove") for op in patch)
+    assert all(has_value(base, op["path"]) is (op["op"] != "add") for op in patch)
+    assert all(has_value(new, op["path"]) is (op["op"] != "remove") for op in patch)
 
 
 @LAW_SETTINGS
