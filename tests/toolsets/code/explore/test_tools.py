@@ -23,7 +23,7 @@ def test_find_code_brings_the_declaration_with_the_lines_that_match(client: Expl
 
     answer = client.read_answer("find_code", query="add an item to the cart", limit=1)
 
-    assert "shop/cart.py\n 12-16 method Cart.add_item [" in answer
+    assert answer.startswith("shop/cart.py\n 12-16 method Cart.add_item\n  12: def add_item(self, item):\n")
     assert '13: """Add an item to the cart."""' in answer
     assert ("No index yet" in answer) is not has_index
 
@@ -57,7 +57,7 @@ def test_find_code_keeps_to_a_path_a_language_and_a_kind(client: ExploreClient) 
     assert "web/cart.ts" in client.read_answer("find_code", query="cart items", language="typescript")
     assert "shop/" not in client.read_answer("find_code", query="cart items", language="typescript")
     assert "shop/" not in client.read_answer("find_code", query="cart items", path="web")
-    assert " class Cart " in client.read_answer("find_code", query="cart", kind="class")
+    assert " class Cart\n" in client.read_answer("find_code", query="cart", kind="class")
     assert "method" not in client.read_answer("find_code", query="cart", kind="class")
 
 
@@ -211,3 +211,44 @@ def test_an_answer_never_exceeds_its_budget(client: ExploreClient, tool: str) ->
     )
 
     assert estimate_tokens(answer) <= 300
+
+
+@pytest.mark.parametrize("has_index", [False, True])
+def test_find_code_shows_two_hits_with_lines_one_for_each_file_and_names_the_other_files(
+    client: ExploreClient, has_index: bool
+) -> None:
+    for number in range(9):
+        client.write_file(
+            f"shop/voucher_{number}.py",
+            f"def redeem_voucher(code):\n    return codes.pop(code)\n\n\ndef renew_voucher():\n    return {number}\n",
+        )
+    if has_index:
+        client.build_index()
+
+    answer = client.read_answer("find_code", query="redeem the code of a voucher")
+    detailed = re.findall(r"(?m)^shop/voucher_\d\.py$", answer)
+    in_one_line = re.findall(r"(?m)^shop/voucher_\d\.py:\d+ ", answer)
+    others = re.search(r"(?m)^Also: shop/\{(.+)\}$", answer)
+
+    assert (len(detailed), len(in_one_line), len(answer) < 900) == (2, 3, True)
+    assert others is not None
+    assert len({*detailed, *(line.partition(":")[0] for line in in_one_line), *others[1].split(",")}) == 9
+
+
+def test_find_code_knows_words_by_their_stems_and_ignores_words_that_only_say_that_something_is_wrong(
+    client: ExploreClient,
+) -> None:
+    client.write_file("shop/places.py", "def pick_country(entry):\n    return entry.country\n")
+    client.write_file("shop/repairs.py", "def fix_issue(issue):\n    return issue.fix()  # wrong, incorrect\n")
+
+    answer = client.read_answer("find_code", query="fix issue: incorrect countries of entries picked", limit=1)
+
+    assert answer.startswith("shop/places.py\n")
+
+
+def test_find_code_ranks_tests_and_build_output_below_the_code_itself(client: ExploreClient) -> None:
+    text = "def settle_ledger(ledger):\n    return ledger.settle()\n"
+    for path in ("tests/test_ledger.py", "dist/ledger.js", "docs/ledger.md", "shop/books.py"):
+        client.write_file(path, text if path.endswith(".py") else "settle ledger settle ledger\n")
+
+    assert client.read_answer("find_code", query="settle the ledger").startswith("shop/books.py\n")

@@ -1,8 +1,8 @@
 """The tool `find_code`: the best declarations for a question, with the lines that match."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -14,14 +14,15 @@ from cleats.toolsets.code.explore.declarations import (
     UNNAMED_KINDS,
     DeclarationReader,
     FileDeclarations,
+    get_last_name,
     render_signature,
 )
 from cleats.toolsets.code.explore.live_ranking import (
-    RankedDeclaration,
+    MAX_CANDIDATE_FILES,
     extract_stems,
     pick_lines,
     rank_declarations,
-    scan_repository,
+    rank_files,
 )
 from cleats.toolsets.code.explore.paths import make_globs
 from cleats.toolsets.code.repository import Repository
@@ -32,26 +33,52 @@ if TYPE_CHECKING:
 DEFAULT_HITS: Final = 5
 MAX_HITS: Final = 50
 
-SHOWN_LINES: Final = 4
-"""Lines of a hit that are shown besides its signature."""
+DETAILED_HITS: Final = 2
+"""Hits that are shown with several lines; the others take one line each."""
 
-WHOLE_DECLARATION_LINES: Final = 6
+SHOWN_LINES: Final = 2
+"""Lines of a detailed hit that are shown besides its signature."""
+
+WHOLE_DECLARATION_LINES: Final = 3
 """Lines up to which a declaration is shown whole."""
+
+MAX_LINE_CHARS: Final = 100
+"""Characters of a line that are shown: enough to recognize it."""
+
+OTHER_FILES: Final = 5
+"""Files that are named after the hits, because they match as well."""
+
+INDEXED_HITS: Final = 60
+"""Hits that the index is asked for: those of one file count once."""
+
+RANK_OFFSET: Final = 3
+"""What is added to ranks before their reciprocals are: the less, the more the first ranks count."""
 
 REGEX_SIGNS: Final = re.compile(r"\\[bdswBDSW.()\[\]]|\.\*|\.\+|\[\^|\(\?|\w\|\w|^\^|\$$")
 """Signs that a question is meant as a regular expression."""
 
 
 class CodeHit(NamedTuple):
-    """A declaration that was found, and why."""
+    """A declaration that was found."""
 
     file: FileDeclarations
     chunk: Chunk
-    reason: str
+
+
+class IndexedHit(NamedTuple):
+    """A declaration that the index found, where it was when the index was built."""
+
+    path: str
+    name: str
+    start_line: int
 
 
 class CodeFinder:
-    """Finds declarations by words, by name or by meaning."""
+    """Finds declarations by words, by name or by meaning.
+
+    Files are ranked by their words as they are now; the index, where there is one, adds its own ranks of declarations,
+    which know meaning and names.
+    """
 
     def __init__(self, search_tool: "SearchTool", reader: DeclarationReader, changed_files: ChangedFiles) -> None:
         self._search_tool = search_tool
@@ -62,89 +89,77 @@ class CodeFinder:
         self, repository: Repository, args: Mapping[str, Any], status: str, is_cancelled: Callable[[], bool]
     ) -> str:
         """Answer a question; `status` says how far a build is, if there is no index yet."""
-        accepts = _make_acceptor(args)
+        accepts_path = _make_path_acceptor(args)
+        live_paths = [
+            path for path in rank_files(repository.root, args["query"], make_globs(args)) if accepts_path(path)
+        ]
+        note = ""
         try:
-            hits = self._search_index(repository, args, accepts, is_cancelled)
-            note = ""
+            indexed, changed = self._search_index(repository, args)
         except ToolError as error:
             if error.code is not ErrorCode.NO_INDEX:
                 raise
-            ranked = scan_repository(
-                repository.root,
-                args["query"],
-                self._reader,
-                accepts,
-                globs=make_globs(args),
-                is_cancelled=is_cancelled,
-            )
-            hits = [_explain_live_hit(item, args["query"]) for item in ranked]
-            note = f"No index yet{f' ({status})' if status else ''}; ranked by words from a live scan."
-        return _render_hits(hits, args, note)
+            indexed, changed = [], frozenset()
+            note = f"No index yet{f' ({status})' if status else ''}; ranked by words."
+        indexed_paths = list(dict.fromkeys(hit.path for hit in indexed))
+        paths = _fuse_ranks(live_paths, indexed_paths, changed) if indexed else live_paths
+        parsed_count = max(MAX_CANDIDATE_FILES, args["offset"] + args["limit"])
+        files = self._reader.read_files(repository.root, paths[:parsed_count], is_cancelled)
+        hits = _select_hits(list(files.values()), indexed, args)
+        return _render_hits(hits, paths, args, note)
 
-    def _search_index(
-        self,
-        repository: Repository,
-        args: Mapping[str, Any],
-        accepts: Callable[[FileDeclarations, Chunk], bool],
-        is_cancelled: Callable[[], bool],
-    ) -> list[CodeHit]:
+    def _search_index(self, repository: Repository, args: Mapping[str, Any]) -> tuple[list[IndexedHit], frozenset[str]]:
+        """Return what the index finds in files that have not changed, and the paths of those that have."""
         from cleats.toolsets.code.search.retrieval import search_generation  # noqa: PLC0415 - loads numpy
 
-        wanted = args["offset"] + args["limit"]
-        search_args = {"query": args["query"], "mode": "code", "output": "compact", "top": min(1000, 3 * wanted + 20)}
+        top = min(1000, INDEXED_HITS + 3 * (args["offset"] + args["limit"]))
+        search_args = {"query": args["query"], "mode": "code", "output": "compact", "top": top}
         search_args |= {"path": args["path"]} if args.get("path") else {}
         search_args |= {"lang": args["language"]} if args.get("language") else {}
         search_args |= {"type": args["kind"]} if args.get("kind") else {}
         request = self._search_tool.make_request(search_args, repository)
         with self._search_tool.open_engine(repository) as engine:
-            changed = self._changed_files.find(repository, engine.folder)
+            changed = frozenset(self._changed_files.find(repository, engine.folder))
             result = search_generation(engine, request)
-            with engine.hit_source.open_reader() as rows:
-                found = [
-                    (rows.read_row(hit.path, hit.ordinal), hit)
-                    for mode_hits in result.hits.values()
-                    for hit in mode_hits
-                ]
-        kept = [(row, hit) for row, hit in found if row.path not in changed]
-        files = self._reader.read_files(repository.root, [row.path for row, _ in kept[: wanted + 5]], is_cancelled)
-        indexed = [
-            CodeHit(file, chunk, _explain_index_hit(hit.fused.ranks, hit.fused.parts))
-            for row, hit in kept
-            if (file := files.get(row.path)) and (chunk := _locate_chunk(file, row.name, row.start_line)) is not None
-        ]
-        present = [path for path in changed if (repository.root / path).is_file()]
-        if not present:
-            return indexed
-        fresh = self._reader.read_files(repository.root, present, is_cancelled)
-        return _merge_changed(indexed, list(fresh.values()), args["query"], accepts)
+            with engine.hit_source.open_reader() as reader:
+                rows = [reader.read_row(hit.path, hit.ordinal) for hits in result.hits.values() for hit in hits]
+        hits = [IndexedHit(row.path, row.name, row.start_line) for row in rows if row.path not in changed]
+        return hits, changed
 
 
-def _merge_changed(
-    indexed: Sequence[CodeHit],
-    changed: Sequence[FileDeclarations],
-    question: str,
-    accepts: Callable[[FileDeclarations, Chunk], bool],
+def _fuse_ranks(live: Sequence[str], indexed: Sequence[str], changed: Container[str]) -> list[str]:
+    """Return the paths of both rankings by the sums of their reciprocal ranks; the index knows no changed file."""
+    scores: dict[str, float] = defaultdict(float)
+    for rank, path in enumerate(live, RANK_OFFSET):
+        scores[path] += (2 if path in changed else 1) / rank
+    for rank, path in enumerate(indexed, RANK_OFFSET):
+        scores[path] += 1 / rank
+    return sorted(scores, key=lambda path: (-scores[path], path))
+
+
+def _select_hits(
+    files: Sequence[FileDeclarations], indexed: Sequence[IndexedHit], args: Mapping[str, Any]
 ) -> list[CodeHit]:
-    """Insert the declarations of changed files before the first indexed hit that matches less well."""
-    stems = extract_stems(question)
-    indexed_files = {hit.file.path: hit.file for hit in indexed}
-    ranked = rank_declarations([*indexed_files.values(), *changed], stems, accepts)
-    scores = {(item.file.path, item.chunk.start): item.score for item in ranked}
-    changed_paths = {file.path for file in changed}
-    merged = list(indexed)
+    """Return the declarations of files: the best of each, in their order, and then all others."""
+    stems = extract_stems(args["query"])
+    ranked = rank_declarations(files, stems, _make_acceptor(args))
+    by_path: dict[str, list[Chunk]] = {file.path: [] for file in files}
+    parsed = {file.path: file for file in files}
+    for hit in indexed:
+        chunk = _locate_chunk(parsed[hit.path], hit.name, hit.start_line) if hit.path in parsed else None
+        if chunk is not None and chunk not in by_path[hit.path]:
+            by_path[hit.path].append(chunk)
     for item in ranked:
-        if item.file.path not in changed_paths:
-            continue
-        place = next(
-            (
-                position
-                for position, hit in enumerate(merged)
-                if scores.get((hit.file.path, hit.chunk.start), 0.0) < item.score
-            ),
-            len(merged),
-        )
-        merged.insert(place, _explain_live_hit(item, question))
-    return merged
+        if item.chunk not in by_path[item.file.path]:
+            by_path[item.file.path].append(item.chunk)
+    firsts = [CodeHit(parsed[path], chunks[0]) for path, chunks in by_path.items() if chunks]
+    others = [CodeHit(parsed[path], chunk) for path, chunks in by_path.items() for chunk in chunks[1:]]
+    name = args["query"].strip("` ").removesuffix("()").lower()
+    return sorted([*firsts, *others], key=lambda hit: not _is_called(hit.chunk, name))
+
+
+def _is_called(chunk: Chunk, name: str) -> bool:
+    return name in {chunk.name.lower(), get_last_name(chunk.name).lower()}
 
 
 def _locate_chunk(file: FileDeclarations, name: str, start_line: int) -> Chunk | None:
@@ -154,55 +169,39 @@ def _locate_chunk(file: FileDeclarations, name: str, start_line: int) -> Chunk |
 
 def _make_acceptor(args: Mapping[str, Any]) -> Callable[[FileDeclarations, Chunk], bool]:
     kinds = frozenset(resolve_kinds(args["kind"])) if args.get("kind") else None
-    language = (args.get("language") or "").lower()
 
-    def accepts(file: FileDeclarations, chunk: Chunk) -> bool:
-        is_wanted_kind = chunk.kind in kinds if kinds else chunk.kind not in {"comment", "docstring"}
-        return is_wanted_kind and (not language or _is_language(file, language))
+    def accepts(_file: FileDeclarations, chunk: Chunk) -> bool:
+        return chunk.kind in kinds if kinds else chunk.kind not in {"comment", "docstring"}
 
     return accepts
 
 
-def _is_language(file: FileDeclarations, language: str) -> bool:
-    from cleats.toolsets.code.analysis.languages.language_names import resolve_language_ids  # noqa: PLC0415
+def _make_path_acceptor(args: Mapping[str, Any]) -> Callable[[str], bool]:
+    language = (args.get("language") or "").lower()
+    if not language:
+        return lambda _path: True
+    from cleats.toolsets.code.analysis.languages.language_names import (  # noqa: PLC0415
+        detect_language_by_path,
+        resolve_language_ids,
+    )
 
-    return file.lang in (resolve_language_ids(language) or (language,))
-
-
-def _explain_index_hit(ranks: Mapping[str, int], parts: Mapping[str, float]) -> str:
-    reasons = []
-    if "symbol" in parts or "mention" in parts:
-        reasons.append("name")
-    if any(name != "meaning" for name in ranks):
-        reasons.append("words")
-    if "meaning" in ranks:
-        reasons.append("meaning")
-    return "+".join(reasons)
+    wanted = resolve_language_ids(language) or (language,)
+    return lambda path: detect_language_by_path(path.rsplit("/", 1)[-1].lower()) in wanted
 
 
-def _explain_live_hit(item: RankedDeclaration, question: str) -> CodeHit:
-    stems = set(extract_stems(question))
-    from cleats.toolsets.code.index.tokens import stem_text  # noqa: PLC0415 - shared with the index
-
-    is_named = not stems.isdisjoint(stem_text(item.chunk.name).split())
-    return CodeHit(item.file, item.chunk, "name+words" if is_named else "words")
-
-
-def _render_hits(hits: Sequence[CodeHit], args: Mapping[str, Any], note: str) -> str:
+def _render_hits(hits: Sequence[CodeHit], paths: Sequence[str], args: Mapping[str, Any], note: str) -> str:
     stems = extract_stems(args["query"])
     page = hits[args["offset"] : args["offset"] + args["limit"]]
     answer = AnswerText(args["tokens"])
     shown = 0
-    for path, group in groupby(page, key=lambda hit: hit.file.path):
-        group_hits = list(group)
-        for position, hit in enumerate(group_hits):
-            block = _render_hit(hit, stems)
-            if not answer.add_block([path, *block] if position == 0 else block):
-                break
-            shown += 1
-        else:
-            continue
-        break
+    for hit in page:
+        if not answer.add_block(_render_hit(hit, stems) if shown < DETAILED_HITS else [_summarize_hit(hit, stems)]):
+            break
+        shown += 1
+    named = {hit.file.path for hit in page[:shown]}
+    others = [path for path in paths[: shown + OTHER_FILES] if path not in named][:OTHER_FILES]
+    if others and not args["offset"] and shown:
+        answer.add_block([f"Also: {' '.join(_group_paths(others))}"])
     remarks = [note] if note else []
     if not hits:
         remarks.append("Nothing found. Try other words, or grep_code for an exact text.")
@@ -210,22 +209,40 @@ def _render_hits(hits: Sequence[CodeHit], args: Mapping[str, Any], note: str) ->
         remarks.append(
             "The query looks like a regular expression; it was read as words. Use grep_code with regex=true."
         )
-    elif all(hit.reason == "meaning" for hit in page):
-        remarks.append("No declaration has these words; these are the nearest in meaning.")
-    next_offset = args["offset"] + shown
-    header = f"Best {args['offset'] + 1}-{next_offset}; more: offset={next_offset}." if shown else ""
-    return answer.render(" ".join(filter(None, [header, *remarks])))
+    if shown and len(hits) > args["offset"] + shown:
+        remarks.append(f"More: offset={args['offset'] + shown}")
+    return answer.render(footer=" ".join(remarks))
+
+
+def _group_paths(paths: Sequence[str]) -> list[str]:
+    """Return paths in a shell's short form: those of one folder as `folder/{a.py,b.py}`."""
+    by_folder: dict[str, list[str]] = {}
+    for path in paths:
+        folder, slash, name = path.rpartition("/")
+        by_folder.setdefault(folder + slash, []).append(name)
+    return [folder + (names[0] if len(names) == 1 else f"{{{','.join(names)}}}") for folder, names in by_folder.items()]
 
 
 def _render_hit(hit: CodeHit, stems: Sequence[str]) -> list[str]:
+    """Return the place and the signature of a declaration, and the lines that match."""
     chunk, lines = hit.chunk, hit.file.lines
     last = min(chunk.end_line, len(lines))
-    block = [f" {chunk.start_line}-{last} {chunk.kind} {chunk.name} [{hit.reason}]"]
+    block = [hit.file.path, f" {chunk.start_line}-{last} {chunk.kind} {chunk.name}"]
     if last - chunk.start_line < WHOLE_DECLARATION_LINES:
         numbers = list(range(chunk.start_line, last + 1))
     else:
         numbers = pick_lines(lines, chunk.start_line, last, stems, SHOWN_LINES)
-        signature = render_signature(chunk)
+        signature = render_signature(chunk, MAX_LINE_CHARS)
         if signature and chunk.start_line not in numbers and chunk.kind not in UNNAMED_KINDS:
-            block.append(f"  {signature}")
-    return [*block, *(f"  {number}: {shorten_line(lines[number - 1].strip(), 120)}" for number in numbers)]
+            block[-1] = f" {chunk.start_line}-{last} {signature}"
+    return [*block, *(f"  {number}: {shorten_line(lines[number - 1].strip(), MAX_LINE_CHARS)}" for number in numbers)]
+
+
+def _summarize_hit(hit: CodeHit, stems: Sequence[str]) -> str:
+    """Return the line of a declaration that matches best, with its place and the name of the declaration."""
+    chunk, lines = hit.chunk, hit.file.lines
+    numbers = pick_lines(lines, chunk.start_line, min(chunk.end_line, len(lines)), stems, 1)
+    number = numbers[0] if numbers else chunk.start_line
+    text = shorten_line(lines[number - 1].strip(), MAX_LINE_CHARS)
+    name = "" if get_last_name(chunk.name) in text else f"[{chunk.name}] "
+    return f"{hit.file.path}:{number} {name}{text}"

@@ -4,34 +4,56 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cleats.toolsets.code.analysis.facts import Chunk
 from cleats.toolsets.code.explore import ripgrep
-from cleats.toolsets.code.explore.declarations import UNNAMED_KINDS, DeclarationReader, FileDeclarations
+from cleats.toolsets.code.explore.declarations import UNNAMED_KINDS, FileDeclarations
 from cleats.toolsets.code.index.tokens import STOP_WORDS, stem_text, stem_word, tokenize_text
-from cleats.toolsets.code.search.fusion import KIND_WEIGHTS, TEST_PATH_PATTERN
+from cleats.toolsets.code.search.fusion import KIND_WEIGHTS, TEST_PATH_PATTERN, is_duplicate_path
 
-MAX_CANDIDATE_FILES: Final = 40
+MAX_CANDIDATE_FILES: Final = 12
 """Files that are parsed for one question: some 15 ms of CPU each."""
 
 MAX_QUESTION_STEMS: Final = 16
 """Words of a question that count; the rarest are the most telling, but that is known only later."""
 
-SATURATION, LENGTH_WEIGHT = 1.2, 0.6
-"""BM25's k1 and b: usual values, with less weight on length since files differ widely."""
+FILE_SATURATION, SATURATION, LENGTH_WEIGHT, MAX_RELATIVE_SIZE = 2.0, 1.2, 0.6, 6.0
+"""BM25's k1 for files and for declarations, and b: less weight on length than usual, since files differ widely."""
 
-NAME_WEIGHT, PATH_WEIGHT, SIGNATURE_WEIGHT = 6, 2, 2
-"""Occurrences in a text that one in the name, the path or the signature is worth."""
+PAIR_WEIGHT, PATH_WEIGHT, FILE_NAME_WEIGHT = 0.8, 0.6, 1.0
+"""What adjacent words of the question on one line, and words in the path and the name of a file, are worth beside
+those in its text; docs/search-quality.md tells how the numbers were chosen."""
 
-TEST_WEIGHT: Final = 0.5
-"""Factor for tests, unless the question is about them."""
+NAME_WEIGHT, SIGNATURE_WEIGHT = 6, 2
+"""Occurrences in a text that one in the name or the signature of a declaration is worth."""
 
-NON_CODE_WEIGHT: Final = 0.4
-"""Factor for documents and data: the question is about code."""
+TEST_WEIGHT, NON_CODE_WEIGHT, SIDE_WEIGHT, DUPLICATE_WEIGHT = 0.4, 0.35, 0.5, 0.2
+"""Factors for tests, unless the question is about them; for documents and data; for code beside the product,
+such as examples, generated code and migrations; and for build output and vendored code."""
 
 _TEST_STEMS: Final = frozenset({"test", "fixtur", "mock", "spec"})
+
+_DEFECT_STEMS: Final = frozenset({"fix", "bug", "issu", "wrong", "incorrect", "correct", "proper", "allow", "handl"})
+"""Stems of words that say that something is wrong, not where."""
+
+MIN_TELLING_STEMS: Final = 3
+"""Other stems that a question must have before those of a defect are ignored."""
+
+_NON_CODE_PATTERN: Final = re.compile(
+    r"(?i)\.(?:mdx?|rst|txt|adoc|json|ya?ml|toml|pot|css|scss|less|html?|xml|properties|ini|cfg|sql|arb|strings|resx"
+    r"|sh|cmake|gradle|in)$|(?:^|/)[^/.]*$"
+)
+_SIDE_PATTERN: Final = re.compile(
+    r"(?i)(?:^|/)(?:docs?|examples?|samples?|bench(?:marks?)?|locales?|lang|i18n|phrases|translations?|migrations?"
+    r"|alterations|scripts?|generated|storybook|\.github|\.yarn)/|_pb2?\.|\.pb\.|[._](?:stories|mock)s?\.|CHANGELOG"
+)
+_TEST_FOLDER_PATTERN: Final = re.compile(
+    r"(?i)(?:^|/)(?:[^/]*[-_.])?(?:tests?|specs?|e2e|fixtures?|mocks?|__mocks__)(?:[-_.][^/]*)?/"
+    r"|(?:^|/)(?-i:[^/]*Tests?/|mock_|Mock)"
+)
 
 
 class RankedDeclaration(NamedTuple):
@@ -45,26 +67,58 @@ class RankedDeclaration(NamedTuple):
 def extract_stems(question: str) -> list[str]:
     """Return the stems of a question that say what it is about, without duplicates."""
     words = [word for word in tokenize_text(question) if len(word) > 1]
-    telling = [word for word in words if word not in STOP_WORDS] or words
-    return list(dict.fromkeys(stem_word(word) for word in telling))[:MAX_QUESTION_STEMS]
+    stems = list(dict.fromkeys(stem_word(word) for word in words if word not in STOP_WORDS))
+    telling = [stem for stem in stems if stem not in _DEFECT_STEMS]
+    chosen = telling if len(telling) >= MIN_TELLING_STEMS else stems
+    return (chosen or list(dict.fromkeys(map(stem_word, words))))[:MAX_QUESTION_STEMS]
 
 
-def rank_files(root: Path, counts: Mapping[str, Mapping[str, int]], stems: Sequence[str], file_total: int) -> list[str]:
-    """Return the paths of files by their words, best first."""
-    frequencies = Counter(stem for by_stem in counts.values() for stem in by_stem)
-    weights = {stem: _inverse_frequency(frequencies[stem], file_total) for stem in stems}
-    is_about_tests = not _TEST_STEMS.isdisjoint(stems)
+def rank_files(root: Path, question: str, globs: Sequence[str] = ()) -> list[str]:
+    """Return the paths of the files that have words of a question, as they are now, best first."""
+    stems = extract_stems(question)
+    if not stems:
+        return []
+    # A stem in -i is that of words in -y and -ies.
+    parts = {stem[:-1] if len(stem) > 3 and stem.endswith("i") else stem for stem in stems}
+    found = ripgrep.find_words(root, sorted(parts), globs)
+    lines = {path: _read_stems(words, frozenset(stems)) for path, words in found.items()}
+    counts = {path: Counter(stem for line in by_line for stem in line) for path, by_line in lines.items()}
+    question_stems = stem_text(question).split()
+    asked_pairs = {pair for pair in pairwise(question_stems) if pair[0] != pair[1]}.intersection(
+        (first, second) for first in stems for second in stems
+    )
+    pairs = {
+        path: Counter(pair for line in by_line for pair in pairwise(line) if pair in asked_pairs)
+        for path, by_line in lines.items()
+    }
+    total = max(len(counts) * 2, 100)
+    weights = _weigh_rarity(counts.values(), total)
+    pair_weights = _weigh_rarity(pairs.values(), total)
     sizes = {path: _get_size(root / path) for path in counts}
     average = sum(sizes.values()) / max(1, len(sizes)) or 1.0
+    is_about_tests = not _TEST_STEMS.isdisjoint(stems)
     scores: dict[str, float] = {}
-    for path, by_stem in counts.items():
-        path_stems = set(stem_text(path).split())
-        norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * sizes[path] / average)
-        scores[path] = _weigh_path(path, is_about_tests=is_about_tests) * sum(
-            weights[stem] * _saturate(count + PATH_WEIGHT * (stem in path_stems), norm)
-            for stem, count in by_stem.items()
-        )
+    for path, counted in counts.items():
+        relative_size = min(MAX_RELATIVE_SIZE, sizes[path] / average)
+        norm = FILE_SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * relative_size)
+        score = sum(weights[stem] * _saturate(count, norm, FILE_SATURATION) for stem, count in counted.items())
+        score += PAIR_WEIGHT * sum(pair_weights[pair] * math.log1p(count) for pair, count in pairs[path].items())
+        place = PurePosixPath(path)
+        for weight, text in ((PATH_WEIGHT, str(place.parent)), (FILE_NAME_WEIGHT, place.stem)):
+            score += weight * sum(weights.get(stem, 0.0) for stem in set(stem_text(text).split()))
+        scores[path] = score * _weigh_path(path, is_about_tests=is_about_tests)
     return sorted(scores, key=lambda path: (-scores[path], path))
+
+
+def _read_stems(words: Sequence[tuple[int, str]], wanted: frozenset[str]) -> list[list[str]]:
+    """Return the wanted stems of each line of a file."""
+    lines = groupby(words, key=lambda item: item[0])
+    return [[stem for _, word in line for stem in stem_text(word).split() if stem in wanted] for _, line in lines]
+
+
+def _weigh_rarity(counts: Iterable[Mapping[Any, int]], total: int) -> dict[Any, float]:
+    frequencies = Counter(key for counted in counts for key in counted)
+    return {key: _inverse_frequency(frequency, total) for key, frequency in frequencies.items()}
 
 
 def rank_declarations(
@@ -86,33 +140,12 @@ def rank_declarations(
         norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * min(4.0, (chunk.end - chunk.start) / average))
         score = sum(weights[stem] * _saturate(count, norm) for stem, count in counted.items())
         score *= KIND_WEIGHTS.get(chunk.kind, 1.0) * _weigh_path(file.path, is_about_tests=is_about_tests)
+        if not is_about_tests and not _TEST_STEMS.isdisjoint(stem_text(chunk.name).split()):
+            score *= TEST_WEIGHT
         if score > 0:
             ranked.append(RankedDeclaration(score * (0.5 + 0.5 * len(counted) / max(1, len(stems))), file, chunk))
     ranked.sort(key=lambda item: (-item.score, item.file.path, item.chunk.start))
     return ranked
-
-
-def scan_repository(
-    root: Path,
-    question: str,
-    reader: DeclarationReader,
-    accepts: Callable[[FileDeclarations, Chunk], bool],
-    *,
-    globs: Sequence[str] = (),
-    is_cancelled: Callable[[], bool] = lambda: False,
-) -> list[RankedDeclaration]:
-    """Answer a question from the files as they are now: count words, then parse the best files."""
-    stems = extract_stems(question)
-    if not stems:
-        return []
-    counts = ripgrep.count_words(root, stems, globs)
-    paths = rank_files(root, counts, stems, file_total=max(len(counts) * 2, 100))[:MAX_CANDIDATE_FILES]
-    files = reader.read_files(root, paths, is_cancelled)
-    positions = {path: position for position, path in enumerate(paths)}
-    ranked = rank_declarations(files.values(), stems, accepts)
-    # A file that matches as a whole lends its declarations a part of its rank.
-    boosted = [item._replace(score=item.score * (1 + 1 / (2 + positions[item.file.path]))) for item in ranked]
-    return sorted(boosted, key=lambda item: (-item.score, item.file.path, item.chunk.start))
 
 
 def pick_lines(lines: Sequence[str], first: int, last: int, stems: Sequence[str], limit: int) -> list[int]:
@@ -149,14 +182,18 @@ def _inverse_frequency(frequency: int, total: int) -> float:
     return math.log(1 + (max(total, frequency) - frequency + 0.5) / (frequency + 0.5))
 
 
-def _saturate(count: float, norm: float) -> float:
-    return count * (SATURATION + 1) / (count + norm)
+def _saturate(count: float, norm: float, saturation: float = SATURATION) -> float:
+    return count * (saturation + 1) / (count + norm)
 
 
 def _weigh_path(path: str, *, is_about_tests: bool) -> float:
-    if not is_about_tests and re.search(TEST_PATH_PATTERN, path):
-        return TEST_WEIGHT
-    return NON_CODE_WEIGHT if path.endswith((".md", ".rst", ".txt", ".json", ".yml", ".yaml", ".toml", ".po")) else 1.0
+    is_test = TEST_PATH_PATTERN.search(path) or _TEST_FOLDER_PATTERN.search(path)
+    weight = TEST_WEIGHT if is_test and not is_about_tests else 1.0
+    if _NON_CODE_PATTERN.search(path):
+        return weight * NON_CODE_WEIGHT
+    if is_duplicate_path(path):
+        return weight * DUPLICATE_WEIGHT
+    return weight * SIDE_WEIGHT if _SIDE_PATTERN.search(path) else weight
 
 
 def _get_size(path: Path) -> int:

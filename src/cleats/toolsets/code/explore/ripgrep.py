@@ -29,6 +29,11 @@ SEARCH_TIMEOUT_SECONDS: Final = 60.0
 MAX_COLUMNS: Final = 400
 """Bytes of a line that are read."""
 
+MAX_WORD_LINES: Final = 1000
+"""Lines of one file in which words are counted; more of them do not change the rank of a file."""
+
+_NOT_CODE_GLOBS: Final = tuple(f"!*.{name}" for name in ("po", "svg", "min.*", "lock", "map", "snap", "xlf", "csv"))
+
 _ALWAYS: Final = (
     "--no-config",
     "--color=never",
@@ -100,30 +105,31 @@ def search_lines(
     return hits, is_cut
 
 
-def count_words(root: Path, stems: Sequence[str], globs: Sequence[str] = ()) -> dict[str, dict[str, int]]:
-    """Count the occurrences of each stem in each file: path to stem to count."""
+def find_words(root: Path, parts: Sequence[str], globs: Sequence[str] = ()) -> dict[str, list[tuple[int, str]]]:
+    """Return the words that contain one of some parts, in any case: path to lines and words, in the order of the file.
+
+    Files that no question about code means, such as translations and minified code, are left out.
+    """
     program = find_ripgrep()
-    expressions = [f"(?i:{re.escape(stem)})" if len(stem) > 3 else rf"(?i:\b{re.escape(stem)})" for stem in stems]
-    counts: dict[str, dict[str, int]] = {}
+    flags = "i-u" if all(map(str.isascii, parts)) else "i"  # without Unicode it is several times as fast
+    found: dict[str, list[tuple[int, str]]] = {}
     if program is None:
-        patterns = list(zip(stems, map(re.compile, expressions), strict=True))
-        for path in list_files(root, globs):
-            text = _read_text(root / path)
-            found = {stem: count for stem, pattern in patterns if (count := len(pattern.findall(text)))}
-            if found:
-                counts[path] = found
-        return counts
-    options = ["--only-matching", "--no-line-number", "--no-heading", "--null", "--max-count=60", "--with-filename"]
-    options += [*_glob_options(globs), *(f"--regexp={expression}" for expression in expressions), "--", "."]
-    for line in _split_lines(_stream(program, root, options)):
-        path_bytes, _, word = line.partition(b"\0")
-        path = path_bytes.decode(errors="surrogateescape").removeprefix("./")
-        lowered = word.decode(errors="replace").lower()
-        stem = next((stem for stem in stems if lowered.startswith(stem)), None)
-        if stem is not None:
-            by_stem = counts.setdefault(path, {})
-            by_stem[stem] = by_stem.get(stem, 0) + 1
-    return {path: by_stem for path, by_stem in counts.items() if not _is_secret(path)}
+        expression = re.compile(rf"\w*(?:{'|'.join(map(re.escape, parts))})\w*", re.IGNORECASE)
+        for path in list_files(root, [*_NOT_CODE_GLOBS, *globs]):
+            lines = enumerate(_read_text(root / path).split("\n"), 1)
+            if words := [(number, word) for number, line in lines for word in expression.findall(line)]:
+                found[path] = words
+        return found
+    pattern = rf"(?{flags}:\w*(?:{'|'.join(map(re.escape, parts))})\w*)"
+    options = ["--only-matching", "--line-number", "--no-heading", "--null", "--with-filename"]
+    options += [f"--max-count={MAX_WORD_LINES}", *_glob_options([*_NOT_CODE_GLOBS, *globs])]
+    for row in _split_lines(_stream(program, root, [*options, f"--regexp={pattern}", "--", "."])):
+        path_bytes, _, rest = row.partition(b"\0")
+        number, separator, word = rest.partition(b":")
+        if separator:
+            path = path_bytes.decode(errors="surrogateescape").removeprefix("./")
+            found.setdefault(path, []).append((int(number), word.decode(errors="replace")))
+    return {path: words for path, words in found.items() if not _is_secret(path)}
 
 
 def _pattern_options(*, is_regex: bool, whole_words: bool, ignore_case: bool) -> list[str]:

@@ -127,9 +127,10 @@ def build_toolset(settings: Settings) -> Toolset:
         name="explore",
         purpose="Find and read code: by words, by name, by text; outlines and references, with line numbers.",
         advice=(
-            "Prefer find_code to grep when you know what the code does but not its exact text, read_symbol to reading a"
-            " whole file, and find_references to grep for the uses of a name. Use grep when you know the exact text:"
-            " grep_code, or a grep of your own, finds the same lines. No index has to be built first."
+            "To locate code for a task, call find_code once with the whole problem statement as the query; its first"
+            " hits are the likeliest places, so go on from them instead of repeating the search with other words. Use"
+            " read_symbol instead of reading a whole file, find_references for the uses of a name, and grep_code when"
+            " you know the exact text. No index has to be built first."
         ),
         running=explore.lifespan,
         tools=(
@@ -137,13 +138,18 @@ def build_toolset(settings: Settings) -> Toolset:
                 name="find_code",
                 title="Find code",
                 description=(
-                    "Find code by what it does: ask in words, or give a name or an error message. Returns the best"
-                    " functions and classes with file, line numbers and the lines that match. Use it first when you do"
-                    " not know the exact text; use grep_code when you do."
+                    "Find the code that a question, bug report or feature is about. Pass the whole problem statement, a"
+                    " name or an error message, all words in one call: files are ranked by all of them together."
+                    " Returns the best places, one for each file and likeliest first, with line numbers and matching"
+                    " lines, then other files that match. Usually one call is enough; grep_code finds exact text."
                 ),
                 input=arguments(
                     {
-                        "query": {"type": "string", "minLength": 1, "description": "Question, name or error message."},
+                        "query": {
+                            "type": "string",
+                            "minLength": 1,
+                            "description": "Problem statement, question, name or error message.",
+                        },
                         "path": PATH_PROPERTY,
                         "language": {"type": "string", "description": "Only this language, such as python."},
                         "kind": {"type": "string", "description": "Only function, method, class, constant, ..."},
