@@ -1,7 +1,12 @@
-"""The command: `python -m bench.agents prepare | report`."""
+"""The agent trial: `python -m bench.agents mine | prepare | prompt | report`.
+
+`mine` makes tasks from the fix commits of clones, `prepare` checks the repositories out and builds
+their indexes, `prompt` prints the instructions for an agent, and `report` compares the runs.
+"""
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,42 +14,45 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from bench.agents.tasks import LocateTask, load_tasks
+from bench.agents.tasks import TASKS_FILE, LocateTask, load_tasks, mine_tasks, save_tasks
+from cleats.cli.settings_loader import load_settings
+from cleats.toolsets.code.explore.tools import build_toolset
 
 PROMPT = """You locate defects in source code. For each task below, find the source file (not a test) that has to
-change to fix the defect. Use only this command, once for each step:
+change to fix the defect. Work on one task after the other. Use only this command, once for each step:
 
-  {command} TASK COMMAND [ARGUMENTS]
+  cd {folder} && {command} TASK COMMAND [ARGUMENTS]
 
 Commands:
 {commands}
+  answer FILE [FILE...]    end the task: at most three files, the likeliest first, relative to the repository
 
-End each task with `answer FILE [FILE]`: at most three files, the likeliest first, relative to the repository.
-Read as little as you need: what counts is a right first file, then few calls and few bytes. Do not use any
-other tool, and do not look at the repositories in any other way.
+What counts is a right first file, then few calls and few bytes of output: answer as soon as you are fairly sure, and
+read as little as you need. Do not use any other tool, and do not look at the repositories in any other way.
 
 Tasks:
 {tasks}
 """
-PLAIN_HELP = """  rg ARGUMENTS             ripgrep in the repository, such as: rg -n 'some text' src
-  lines FILE FIRST LAST    lines of a file
-  answer FILE [FILE...]    your answer"""
-CLEATS_HELP = """  find_code '{"query": "..."}'       code by words, name or error message
-  grep_code '{"pattern": "..."}'     every line with a text; "regex": true for a pattern; "path": "src"
-  read_symbol '{"name": "..."}'      the source of a function, class or method
-  find_references '{"name": "..."}'  uses of a symbol; "direction": "callees" for what it calls
-  outline '{"path": "..."}'          declarations of a file, or a map of a folder
-  read_lines '{"path": "...", "start": 1, "end": 40}'
-  answer FILE [FILE...]              your answer"""
+PLAIN_HELP = """  rg ARGUMENTS             ripgrep in the repository, with any options, such as: rg -n 'some text' src
+  lines FILE FIRST LAST    lines of a file, with their numbers"""
+CLEATS_HELP = """  find_code '{{"query": "..."}}'       {find_code}
+  grep_code '{{"pattern": "..."}}'     {grep_code} "regex", "path", "files_only"
+  read_symbol '{{"name": "..."}}'      {read_symbol}
+  find_references '{{"name": "..."}}'  {find_references}
+  outline '{{"path": "..."}}'          {outline}
+  read_lines '{{"path": "...", "start": 1, "end": 40}}'
+Advice of the server: {advice}"""
 
 
 def main() -> int:
     """Return 0 if the command could be run."""
     options = _parse_options()
-    if options.command == "prepare":
+    if options.command == "mine":
+        _mine_tasks(options)
+    elif options.command == "prepare":
         _prepare_run(options)
     elif options.command == "prompt":
-        print(_write_prompt(options.run, options.tasks))
+        print(_write_prompt(options.run, options.part))
     else:
         print(render_report(options.runs))
     return 0
@@ -53,49 +61,95 @@ def main() -> int:
 def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.agents", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
+    mine = commands.add_parser("mine", help="make tasks from fix commits")
+    mine.add_argument("tasks", type=Path, help="file to write")
+    mine.add_argument("repositories", nargs="+", help="owner/name")
+    mine.add_argument("--clones", type=Path, required=True, help="folder with clones named owner+name/repo")
+    mine.add_argument("--count", type=int, default=6, help="tasks of each repository")
     prepare = commands.add_parser("prepare", help="check out the repositories and start a run")
     prepare.add_argument("run", type=Path, help="folder of the run")
     prepare.add_argument("--tools", choices=["rg", "cleats"], required=True)
+    prepare.add_argument("--tasks", type=Path, default=TASKS_FILE, help="file with tasks")
     prepare.add_argument("--clones", type=Path, required=True, help="folder with clones named owner+name/repo")
     prepare.add_argument("--checkouts", type=Path, required=True, help="folder for the checkouts")
+    prepare.add_argument("--cache", type=Path, help="cache folder of Cleats [default: the folder of the run]")
+    prepare.add_argument("--no-index", action="store_true", help="let Cleats answer from live scans")
     prompt = commands.add_parser("prompt", help="print the instructions for an agent")
     prompt.add_argument("run", type=Path)
-    prompt.add_argument("tasks", nargs="+", help="ids of tasks")
+    prompt.add_argument("--part", default="1/1", help="only this part of the tasks, such as 2/4")
     report = commands.add_parser("report", help="compare runs")
     report.add_argument("runs", type=Path, nargs="+")
     return parser.parse_args()
 
 
+def _mine_tasks(options: argparse.Namespace) -> None:
+    tasks: list[LocateTask] = []
+    for repository in options.repositories:
+        found = mine_tasks(repository, _find_clone(options.clones, repository), options.count)
+        print(f"{repository}: {len(found)} tasks")
+        tasks += found
+    save_tasks(tasks, options.tasks)
+
+
 def _prepare_run(options: argparse.Namespace) -> None:
     options.run.mkdir(parents=True, exist_ok=True)
-    for task in load_tasks():
-        checkout = options.checkouts / task.id
-        if not checkout.exists():
-            clone = options.clones / task.repository.replace("/", "+") / "repo"
-            _run_git("clone", "--quiet", "--shared", "--no-checkout", str(clone), str(checkout))
-            _run_git("-C", str(checkout), "checkout", "--quiet", task.commit)
     scripts = Path(sys.executable).parent
+    cache = (options.cache or options.run / "cache").resolve()
     settings = {
         "tools": options.tools,
+        "tasks": str(options.tasks.resolve()),
         "checkouts": str(options.checkouts.resolve()),
+        "cache": str(cache),
+        "has_index": options.tools == "cleats" and not options.no_index,
         "rg": str(scripts / "rg"),
         "cleats": str(scripts / "cleats"),
     }
     (options.run / "run.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    for task in load_tasks(options.tasks):
+        checkout = options.checkouts / task.id
+        if not checkout.exists():
+            clone = _find_clone(options.clones, task.repository)
+            _run("git", "clone", "--quiet", "--shared", "--no-checkout", str(clone), str(checkout))
+            _run("git", "-C", str(checkout), "checkout", "--quiet", task.commit)
+        if settings["has_index"]:
+            _build_index(scripts / "cleats", checkout, cache, cache / "exported" / task.repository.replace("/", "+"))
 
 
-def _run_git(*arguments: str) -> None:
-    subprocess.run([shutil.which("git") or "git", *arguments], check=True)
+def _build_index(cleats: Path, checkout: Path, cache: Path, exported: Path) -> None:
+    """Build the index of a checkout, from that of another checkout of the repository where there is one."""
+    beginning = ["--from", str(exported)] if exported.exists() else []
+    _run("nice", str(cleats), "index", "--quiet", *beginning, str(checkout), cache=cache)
+    if not beginning:
+        exported.parent.mkdir(parents=True, exist_ok=True)
+        _run(str(cleats), "index", "export", str(exported), str(checkout), cache=cache)
 
 
-def _write_prompt(run: Path, task_ids: list[str]) -> str:
-    settings = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    chosen = [task for task in load_tasks() if task.id in task_ids]
+def _find_clone(clones: Path, repository: str) -> Path:
+    return clones / repository.replace("/", "+") / "repo"
+
+
+def _run(program: str, *arguments: str, cache: Path | None = None) -> None:
+    environment = os.environ | ({"CLEATS_CACHE_DIR": str(cache)} if cache else {})
+    subprocess.run([shutil.which(program) or program, *arguments], check=True, env=environment)
+
+
+def _write_prompt(run: Path, part: str) -> str:
+    settings = _read_settings(run)
+    tasks = load_tasks(Path(settings["tasks"]))
+    number, _, parts = part.partition("/")
+    chosen = tasks[int(number) - 1 :: int(parts)]
     return PROMPT.format(
-        command=f"{sys.executable} -m bench.agents.desk {run}",
-        commands=CLEATS_HELP if settings["tools"] == "cleats" else PLAIN_HELP,
+        folder=Path.cwd(),
+        command=f"{sys.executable} -m bench.agents.desk {run.resolve()}",
+        commands=_describe_tools() if settings["tools"] == "cleats" else PLAIN_HELP,
         tasks="\n".join(f"- {task.id} ({task.repository}): {task.description}" for task in chosen),
     )
+
+
+def _describe_tools() -> str:
+    """Describe the tools the way the server does: an agent that is connected reads the same."""
+    toolset = build_toolset(load_settings(os.environ))
+    return CLEATS_HELP.format(advice=toolset.advice, **{tool.name: tool.description for tool in toolset.tools})
 
 
 def render_report(runs: list[Path]) -> str:
@@ -103,7 +157,7 @@ def render_report(runs: list[Path]) -> str:
     rows = [("run", "tasks", "right first", "right in three", "calls", "bytes")]
     answered = [_read_answers(run) for run in runs]
     common = set.intersection(*(set(by_task) for by_task in answered)) if answered else set()
-    tasks = {task.id: task for task in load_tasks()}
+    tasks = {task.id: task for run in runs for task in load_tasks(Path(_read_settings(run)["tasks"]))}
     for run, by_task in zip(runs, answered, strict=True):
         chosen = {name: calls for name, calls in by_task.items() if name in common}
         rows.append(
@@ -118,6 +172,11 @@ def render_report(runs: list[Path]) -> str:
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+def _read_settings(run: Path) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    return settings
 
 
 def _read_answers(run: Path) -> dict[str, list[dict[str, Any]]]:

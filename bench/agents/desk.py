@@ -5,6 +5,7 @@ reader of lines, or the tools of the toolset `explore`; `answer FILE…` ends a 
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ def run_command(run_folder: Path, task_id: str, command: str, arguments: list[st
     """Run one command of an agent, record it, and return its output."""
     settings = json.loads((run_folder / "run.json").read_text(encoding="utf-8"))
     allowed = CLEATS_COMMANDS if settings["tools"] == "cleats" else PLAIN_COMMANDS
-    task = next(task for task in load_tasks() if task.id == task_id)
+    task = next(task for task in load_tasks(Path(settings["tasks"])) if task.id == task_id)
     checkout = Path(settings["checkouts"]) / task.id
     if command not in allowed:
         output = f"Unknown command {command!r}. Commands: {', '.join(allowed)}."
@@ -50,13 +51,19 @@ def _run_tool(settings: dict[str, str], checkout: Path, command: str, arguments:
         argv = [settings["rg"], "--color=never", *arguments]
         argv += [] if any(not word.startswith("-") for word in arguments[1:]) else ["."]
     elif command == "lines":
-        path, first, last = arguments
-        lines = (checkout / path).read_text(errors="replace").splitlines()
-        chosen = enumerate(lines[int(first) - 1 : int(last)], int(first))
+        try:
+            path, first, last = arguments
+            lines = (checkout / path).read_text(errors="replace").splitlines()
+            chosen = enumerate(lines[int(first) - 1 : int(last)], int(first))
+        except (OSError, ValueError) as error:
+            return str(error)
         return "\n".join(f"{number}: {line}" for number, line in chosen)
     else:
         argv = [settings["cleats"], "call", command, *(arguments or ["{}"])]
-    completed = subprocess.run(argv, cwd=checkout, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    environment = os.environ | {"CLEATS_CACHE_DIR": settings["cache"]}
+    completed = subprocess.run(
+        argv, cwd=checkout, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL
+    )
     text = completed.stdout.decode(errors="replace")
     return text or completed.stderr.decode(errors="replace")
 

@@ -10,17 +10,58 @@ from typing import Final
 
 TASKS_FILE: Final = Path(__file__).parent / "tasks.json"
 
-SOURCE_SUFFIXES: Final = (".py", ".rs", ".go", ".ts", ".java", ".c", ".h", ".cs", ".kt", ".php", ".rb", ".js", ".cpp")
+SOURCE_SUFFIXES: Final = (
+    *(".py", ".rs", ".go", ".java", ".kt", ".php", ".rb", ".cs", ".c", ".h", ".cc", ".cpp", ".hpp"),
+    *(".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".svelte"),
+)
+IGNORED_SUFFIXES: Final = (
+    *(
+        ".md",
+        ".rst",
+        ".txt",
+        ".adoc",
+        ".org",
+        ".po",
+        ".pot",
+        ".json",
+        ".yml",
+        ".yaml",
+        ".toml",
+        ".lock",
+        ".sum",
+        ".mod",
+    ),
+    *(".snap", ".png", ".svg", "/changelog", "/changes", "/news"),
+)
+"""Files that a fix may change beside its sources; a fix that changes any others, such as templates, is left out."""
+
 TEST_PATTERN: Final = re.compile(
-    r"(?i)(?:^|/)(?:tests?|specs?|__tests__|testdata|benchmarks?|docs?|examples?)/|test|spec\."
+    r"(?i)(?:^|/)(?:tests?|specs?|__tests__|testdata|benchmarks?|docs?|examples?)/|test|[._]spec\."
 )
 IDENTIFIER_PATTERN: Final = re.compile(r"`|\w+\(\)|[a-z]+[A-Z]\w*|\w+_\w+|\w+\.\w+|::|->|\b[A-Z]{4,}\b|/")
-FIX_PATTERN: Final = re.compile(
-    r"^(?:fix(?:e[sd])?\b|Fix(?:e[sd])?\b|\w+(?:\([^)]*\))?: fix|fix\([^)]*\):)", re.IGNORECASE
+FIX_PATTERN: Final = re.compile(r"^(?:fix(?:e[sd])?\b|[\w.-]+(?:\([^)]*\))?!?:\s*fix|fix\([^)]*\):)", re.IGNORECASE)
+CHORE_PATTERN: Final = re.compile(
+    r"(?i)\b(?:typos?|spelling|lint\w*|tests?|testing|specs?|flak\w+|ci|build|builds|compil\w+|clippy|warnings?|docs?"
+    r"|documentation|readme|changelog|comments?|docstrings?|javadoc|translations?|i18n|deps|dependenc\w+|bump|upgrade"
+    r"|version|release|revert|merge|refactor\w*|rename|formatting|review|sonar|coverity|regression|backport|workflow"
+    r"|docker\w*|styles?|nits?|cleanup|follow|cve|ghsa|storybook|migrations?|deprecat\w+|copyright|license|imports?|types?"
+    r"|typings?|eslint|rubocop|phpstan)\b"
 )
+"""Subjects that do not say what goes wrong for a user of the code."""
 
-MIN_SUBJECT_WORDS, MAX_SUBJECT_WORDS = 6, 25
-MAX_CHANGED_FILES, MAX_CHANGED_LINES = 3, 60
+PLAIN_WORDS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """a an and are as at be bug but by can correct correctly does error errors fix fixed fixes for from handle
+        handling if in incorrect into is issue issues it its make minor more new no not of on one only or problem
+        problems properly should small so some that the them this to use used using various was when where which with
+        without wrong""",
+    )
+)
+"""Words that say nothing about the place of a defect."""
+
+MIN_TELLING_WORDS, MAX_SUBJECT_WORDS = 5, 25
+MAX_CHANGED_FILES, MAX_CHANGED_LINES = 2, 60
 """A fix in one place: what is wrong can be described, and found."""
 
 
@@ -34,47 +75,46 @@ class LocateTask:
     """The commit before the fix, which an agent looks at."""
     description: str
     files: list[str]
-    lines: dict[str, list[int]]
-    """The changed lines of each file, as they are numbered before the fix."""
+    lines: dict[str, list[tuple[int, int]]]
+    """The first and last of each changed range of lines in each file, as they are numbered before the fix."""
     has_identifiers: bool
 
 
-def load_tasks() -> list[LocateTask]:
-    """Read the tasks that are kept with the benchmark."""
-    return [LocateTask(**fields) for fields in json.loads(TASKS_FILE.read_text(encoding="utf-8"))]
+def load_tasks(tasks_file: Path = TASKS_FILE) -> list[LocateTask]:
+    """Read tasks; by default those that are kept with the benchmark."""
+    return [LocateTask(**fields) for fields in json.loads(tasks_file.read_text(encoding="utf-8"))]
 
 
-def save_tasks(tasks: Sequence[LocateTask]) -> None:
-    """Write tasks to the file that is kept with the benchmark."""
-    text = json.dumps([asdict(task) for task in tasks], indent=1, ensure_ascii=False)
-    TASKS_FILE.write_text(text + "\n", encoding="utf-8")
+def save_tasks(tasks: Sequence[LocateTask], tasks_file: Path) -> None:
+    """Write tasks, one on each line."""
+    rows = [json.dumps(asdict(task), ensure_ascii=False) for task in tasks]
+    tasks_file.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
 
-def mine_tasks(repository: str, checkout: Path, count: int, revision: str = "HEAD") -> list[LocateTask]:
+def mine_tasks(repository: str, clone: Path, count: int, revision: str = "HEAD") -> list[LocateTask]:
     """Return the newest fix commits of a repository as tasks, half of them without identifiers."""
     wanted = {True: count - count // 2, False: count // 2}
     tasks: list[LocateTask] = []
-    for commit, subject in _list_fixes(checkout, revision):
+    for commit, subject in _list_fixes(clone, revision):
         description = _clean_subject(subject)
         has_identifiers = IDENTIFIER_PATTERN.search(description) is not None
-        words = len(description.split())
-        if not MIN_SUBJECT_WORDS <= words <= MAX_SUBJECT_WORDS or not wanted[has_identifiers]:
+        if not wanted[has_identifiers] or not _is_telling(description):
             continue
-        lines = _read_changed_lines(checkout, commit)
-        changed = sum(map(len, lines.values()))
-        if not lines or len(lines) > MAX_CHANGED_FILES or not 0 < changed <= MAX_CHANGED_LINES:
+        lines = _read_changed_lines(clone, commit)
+        changed = sum(last - first + 1 for ranges in lines.values() for first, last in ranges)
+        if not 1 <= len(lines) <= MAX_CHANGED_FILES or not 0 < changed <= MAX_CHANGED_LINES:
             continue
         wanted[has_identifiers] -= 1
         name = f"{repository.rsplit('/', 1)[-1]}-{commit[:8]}"
-        parent = _run_git(checkout, "rev-parse", f"{commit}^").strip()
+        parent = _run_git(clone, "rev-parse", f"{commit}^").strip()
         tasks.append(LocateTask(name, repository, parent, description, sorted(lines), lines, has_identifiers))
         if not any(wanted.values()):
             break
     return tasks
 
 
-def _list_fixes(checkout: Path, revision: str) -> Iterator[tuple[str, str]]:
-    for row in _run_git(checkout, "log", "--no-merges", "--format=%H%x09%s", "-n", "4000", revision).splitlines():
+def _list_fixes(clone: Path, revision: str) -> Iterator[tuple[str, str]]:
+    for row in _run_git(clone, "log", "--no-merges", "--format=%H%x09%s", "-n", "4000", revision).splitlines():
         commit, _, subject = row.partition("\t")
         if FIX_PATTERN.search(subject):
             yield commit, subject
@@ -82,25 +122,41 @@ def _list_fixes(checkout: Path, revision: str) -> Iterator[tuple[str, str]]:
 
 def _clean_subject(subject: str) -> str:
     """Return a subject without references to issues and without the prefix that names the place."""
-    text = re.sub(r"\s*\(?#\d+\)?|\bGH-\d+|\bRefs?\s+#?\d+", "", subject)
-    text = re.sub(r"^\w+(?:\([^)]*\))?:\s*|^Fixed[\s,]*--\s*", "", text)
-    return text.strip(".") + "."
+    text = re.sub(r"\s*\(?\w*#\d+\)?|\bGH-\d+|\bRefs?\s+#?\d+|^\[[^]]*\]\s*", "", subject)
+    text = re.sub(r"^(?:Fix(?:e[sd])?|[\w.-]+(?:\([^)]*\))?!?):\s*|^Fixed[\s,]*--\s*", "", text)
+    return text.strip(" .") + "."
 
 
-def _read_changed_lines(checkout: Path, commit: str) -> dict[str, list[int]]:
-    """Return the changed lines of the source files of a commit; tests are left out."""
-    lines: dict[str, list[int]] = {}
+def _is_telling(description: str) -> bool:
+    """Return whether a description says what is wrong, in words of its own."""
+    words = re.findall(r"[^\W\d_]{2,}", description.lower())
+    telling = set(words) - PLAIN_WORDS
+    is_chore = CHORE_PATTERN.search(description) is not None
+    return not is_chore and len(telling) >= MIN_TELLING_WORDS and len(description.split()) <= MAX_SUBJECT_WORDS
+
+
+def _read_changed_lines(clone: Path, commit: str) -> dict[str, list[tuple[int, int]]]:
+    """Return the changed line ranges of the source files of a commit; nothing where it changes other parts too."""
+    lines: dict[str, list[tuple[int, int]]] = {}
     path = ""
-    for row in _run_git(checkout, "show", "--format=", "--unified=0", "--no-renames", commit).splitlines():
-        if row.startswith("--- "):
-            path = row[6:] if row.startswith("--- a/") else ""
+    for row in _run_git(clone, "show", "--format=", "--unified=0", "--no-renames", commit).splitlines():
+        if row.startswith("diff --git "):
+            path = row.rpartition(" b/")[2]
+            if not path.endswith(SOURCE_SUFFIXES) and not _is_beside_the_point(path):
+                return {}
+        elif row.startswith("--- /dev/null"):
+            path = ""
         elif row.startswith("@@") and path.endswith(SOURCE_SUFFIXES) and not TEST_PATTERN.search(path):
             start, _, length = row.split(" ")[1].lstrip("-").partition(",")
-            size = int(length or 1)
-            lines.setdefault(path, []).extend(range(int(start), int(start) + max(1, size)))
+            size = max(1, int(length or 1))
+            lines.setdefault(path, []).append((int(start), int(start) + size - 1))
     return lines
 
 
-def _run_git(checkout: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(checkout), *arguments]
+def _is_beside_the_point(path: str) -> bool:
+    return TEST_PATTERN.search(path) is not None or f"/{path}".lower().endswith(IGNORED_SUFFIXES)
+
+
+def _run_git(clone: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(clone), *arguments]
     return subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace")
