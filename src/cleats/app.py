@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import time
@@ -26,6 +26,7 @@ from cleats.settings import SettingError, Settings
 if TYPE_CHECKING:
     import socket
 
+    from cleats.toolsets.code.shared_engine import CodeEngine
     from cleats.transports.mcp.server import McpServer
     from cleats.transports.stdio import StdioWire
 
@@ -34,17 +35,19 @@ log = logging.getLogger(__name__)
 ServerT = TypeVar("ServerT")
 
 
-def _load_builtin_toolset(name: str, settings: Settings, status: ServerStatus) -> Toolset:
+def _load_builtin_toolset(
+    name: str, settings: Settings, status: ServerStatus, open_code_engine: "Callable[[], CodeEngine]"
+) -> Toolset:
     # Each is imported only when it is served.
     match name:
         case "code":
             from cleats.toolsets.code import tools as code  # noqa: PLC0415
 
-            return code.build_toolset(settings, status)
+            return code.build_toolset(settings, status, open_code_engine())
         case "explore":
             from cleats.toolsets.code.explore import tools as explore  # noqa: PLC0415
 
-            return explore.build_toolset(settings)
+            return explore.build_toolset(open_code_engine())
         case "skills":
             from cleats.toolsets.skills import tools as skills  # noqa: PLC0415
 
@@ -58,7 +61,7 @@ def _load_builtin_toolset(name: str, settings: Settings, status: ServerStatus) -
     return launch.build_toolset(settings)
 
 
-BUILTIN_TOOLSETS: Mapping[str, Callable[[Settings, ServerStatus], Toolset]] = {
+BUILTIN_TOOLSETS: "Mapping[str, Callable[[Settings, ServerStatus, Callable[[], CodeEngine]], Toolset]]" = {
     name: partial(_load_builtin_toolset, name) for name in ("code", "explore", "skills", "assets", "launch")
 }
 """Every built-in toolset by name, loaded on request."""
@@ -83,6 +86,13 @@ def load_toolsets(settings: Settings, names: Iterable[str], status: ServerStatus
         SettingError: A named toolset of another package does not load, or one of its tools has the name of an earlier
             tool.
     """
+
+    @cache
+    def open_code_engine() -> "CodeEngine":
+        from cleats.toolsets.code.shared_engine import CodeEngine  # noqa: PLC0415 - only when it is served
+
+        return CodeEngine(settings)
+
     loaded: list[Toolset] = []
     for name in (requested_names := tuple(names)) or BUILTIN_TOOLSETS:
         if (load_builtin := BUILTIN_TOOLSETS.get(name)) is None:
@@ -90,7 +100,7 @@ def load_toolsets(settings: Settings, names: Iterable[str], status: ServerStatus
 
             loaded.append(load_plugin_toolset(name, settings, loaded))
         else:
-            loaded.append(load_builtin(settings, status))
+            loaded.append(load_builtin(settings, status, open_code_engine))
     return loaded if requested_names else [*loaded, *load_servable_plugins(settings, loaded)]
 
 

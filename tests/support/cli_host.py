@@ -118,8 +118,8 @@ def build_idle_tools(name: str) -> tuple[Tool, ...]:
     return (Tool(name=name, description="Do nothing.", input=arguments(), run=echo_arguments),)
 
 
-def make_toolset_factory(toolset: Toolset) -> Callable[[Settings, ServerStatus], Toolset]:
-    return lambda _settings, _vitals: toolset
+def make_toolset_factory(toolset: Toolset) -> Callable[[Settings, ServerStatus, object], Toolset]:
+    return lambda _settings, _vitals, _open_code_engine: toolset
 
 
 TEST_TOOLSETS = (

@@ -188,6 +188,7 @@ def status(settings: Settings, path: str | None, *, skipped: bool) -> None:
     import anyio  # noqa: PLC0415
 
     from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
+    from cleats.toolsets.code.index.background_builds import BackgroundBuilds  # noqa: PLC0415
     from cleats.toolsets.code.index.tool import IndexTools  # noqa: PLC0415
 
     indexes = open_indexes(settings)
@@ -195,7 +196,7 @@ def status(settings: Settings, path: str | None, *, skipped: bool) -> None:
         repository = indexes.find_repository(path)
     except ToolError as error:
         exit_with_error(error)
-    answer = anyio.run(IndexTools(indexes).describe_index, repository)
+    answer = anyio.run(IndexTools(indexes, BackgroundBuilds(indexes, is_enabled=False)).describe_index, repository)
     if is_json_requested():
         echo_json(answer)
     elif not answer["index"]["exists"]:

@@ -8,7 +8,6 @@ from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_V
 from cleats.runtime import capabilities
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
-from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.downloads.tools import DownloadTools
 from cleats.toolsets.code.index.tool import IndexTools
 from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment
@@ -23,7 +22,7 @@ from cleats.toolsets.code.schema_atoms import (
     object_schema,
     repeat_schema,
 )
-from cleats.toolsets.code.search.tool import SearchTool
+from cleats.toolsets.code.shared_engine import CodeEngine
 from cleats.toolsets.code.triage.context_packs import ContextPackTool
 from cleats.toolsets.code.triage.tool import TriageTools
 
@@ -64,10 +63,9 @@ STATUS_SCHEMA: Final = {
 }
 
 
-def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
+def build_toolset(settings: Settings, server_status: ServerStatus, engine: CodeEngine) -> Toolset:
     """Build the toolset over the indexes of this machine and the status of this server."""
-    indexes = open_indexes(settings)
-    search_tool = SearchTool(indexes, demote_tests=settings.code.search_tests == "lower")
+    indexes, search_tool = engine.indexes, engine.search_tool
     download_tools = DownloadTools(settings, indexes)
     environment = MaintenanceEnvironment(
         settings, indexes, search_tool.release_engines, download_tools.check_dictionaries
@@ -93,7 +91,7 @@ def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
         name="code",
         purpose="Index repositories, search them, and report on the indexes and on this server.",
         tools=(
-            *IndexTools(indexes).tools(),
+            *IndexTools(indexes, engine.builds).tools(),
             *search_tool.tools(),
             *download_tools.tools(),
             *upkeep(environment),
@@ -115,6 +113,6 @@ def build_toolset(settings: Settings, server_status: ServerStatus) -> Toolset:
                 examples=({"arguments": {}},),
             ),
         ),
-        running=search_tool.lifespan,
+        running=engine.lifespan,
         ready=indexes.check_reachable if settings.database_url or settings.code.opensearch_url else None,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cleats.contract.errors import ErrorCode
+from cleats.contract.outcome import Done
 from cleats.toolsets.code.explore import ripgrep
 from cleats.toolsets.code.explore.answer_text import estimate_tokens
 from tests.support.explore import ExploreClient, create_explore_client
@@ -47,6 +48,17 @@ def test_a_declaration_that_was_removed_is_not_found_in_an_older_index(client: E
     client.write_file("shop/checkout.py", "def other():\n    return 1\n")
 
     assert "charge_card" not in client.read_answer("find_code", query="charge card amount")
+
+
+def test_the_code_toolset_removes_an_index_that_find_code_has_just_read(client: ExploreClient) -> None:
+    client.build_index()
+
+    found, removed = client.call_tools(("find_code", {"query": "charge card amount"}), ("cache_gc", {"maxBytes": 0}))
+
+    assert isinstance(found, Done)
+    assert "No index yet" not in found.result
+    assert isinstance(removed, Done)
+    assert [entry["root"] for entry in removed.result["removals"]] == [str(client.root)], removed.result
 
 
 def test_a_question_that_looks_like_an_expression_is_answered_with_a_hint(client: ExploreClient) -> None:

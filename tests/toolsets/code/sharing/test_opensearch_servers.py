@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from cleats.app import load_toolsets
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import SettingError, Settings
@@ -18,7 +20,6 @@ from cleats.system.atomic_files import try_exclusive_lock
 from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.index.progress import BuildProgress
 from cleats.toolsets.code.sharing.opensearch.remote_index import LOCK_FILENAME
-from cleats.toolsets.code.tools import build_toolset
 from tests.support.indexes import QUICK_OPTIONS, IndexedRepository
 from tests.support.opensearch_clients import list_serving_indexes, open_remote_index, search_names
 from tests.support.opensearch_server import FakeOpenSearch, encode_basic_auth, run_opensearch
@@ -162,11 +163,16 @@ def test_two_publishers_of_one_machine_do_not_write_at_the_same_time(world: Inde
         assert not cluster.indexes
 
 
+def load_ready_check(settings: Settings) -> Callable[[], Awaitable[None]] | None:
+    [code] = load_toolsets(settings, ["code"], ServerStatus())
+    return code.ready
+
+
 def test_a_server_is_ready_while_its_cluster_answers(world: IndexedRepository) -> None:
     with run_opensearch() as cluster:
-        reads = build_toolset(make_settings(world, cluster, index_share="read"), ServerStatus()).ready
+        reads = load_ready_check(make_settings(world, cluster, index_share="read"))
         several = make_settings(world, cluster, index_share="read", opensearch_indexes=("a", "b"))
-        builds = build_toolset(make_settings(world, cluster), ServerStatus()).ready
+        builds = load_ready_check(make_settings(world, cluster))
         assert reads is not None
         assert builds is not None
         anyio.run(reads)

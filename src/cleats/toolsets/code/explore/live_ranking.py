@@ -94,7 +94,7 @@ def rank_files(root: Path, question: str, globs: Sequence[str] = ()) -> list[str
     total = max(len(counts) * 2, 100)
     weights = _weigh_rarity(counts.values(), total)
     pair_weights = _weigh_rarity(pairs.values(), total)
-    sizes = {path: _get_size(root / path) for path in counts}
+    sizes = {path: get_file_size(root / path) for path in counts}
     average = sum(sizes.values()) / max(1, len(sizes)) or 1.0
     is_about_tests = not _TEST_STEMS.isdisjoint(stems)
     scores: dict[str, float] = {}
@@ -196,7 +196,8 @@ def _weigh_path(path: str, *, is_about_tests: bool) -> float:
     return weight * SIDE_WEIGHT if _SIDE_PATTERN.search(path) else weight
 
 
-def _get_size(path: Path) -> int:
+def get_file_size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if it is gone."""
     try:
         return path.stat().st_size
     except OSError:

@@ -1,24 +1,20 @@
 """The table of tools of the toolset `explore`."""
 
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import CONTENT
-from cleats.contract.tools import Context, ListChangeCallback, Tool, Toolset, arguments
-from cleats.settings import Settings
+from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.system.processes.blocking import run_in_thread
-from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.explore.answer_text import TOKENS_PROPERTY
-from cleats.toolsets.code.index.background_builds import BackgroundBuilds
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.search.tool import SearchTool
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.explore.changed_files import ChangedFiles
     from cleats.toolsets.code.explore.declarations import DeclarationReader
+    from cleats.toolsets.code.shared_engine import CodeEngine
 
 REPO_PROPERTY: Final = {"type": "string", "description": "Repository folder. [default: the server's]"}
 PATH_PROPERTY: Final = {"type": "string", "description": "Only this folder, file or glob."}
@@ -30,11 +26,8 @@ Work = Callable[[Repository, Mapping[str, Any], Callable[[], bool]], str]
 class ExploreTools:
     """The handlers of the tools, and the state that they share."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._indexes = open_indexes(settings)
-        self.search_tool = SearchTool(self._indexes, demote_tests=settings.code.search_tests == "lower")
-        self._builds = BackgroundBuilds(self._indexes)
-        self._auto_index = settings.code.auto_index == "on"
+    def __init__(self, engine: "CodeEngine") -> None:
+        self._indexes, self._search_tool, self._builds = engine.indexes, engine.search_tool, engine.builds
         self._state: tuple[DeclarationReader, ChangedFiles] | None = None
         self._state_lock = threading.Lock()
 
@@ -59,7 +52,7 @@ class ExploreTools:
         def find(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
             from cleats.toolsets.code.explore.find_code import CodeFinder  # noqa: PLC0415 - by the first call
 
-            finder = CodeFinder(self.search_tool, *self._load_state())
+            finder = CodeFinder(self._search_tool, *self._load_state())
             return finder.find(repository, given, build_state, is_cancelled)
 
         repository = self._indexes.find_repository(args.get("repo"))
@@ -68,15 +61,8 @@ class ExploreTools:
 
     def _prepare_index(self, repository: Repository) -> str:
         """Start a build where there is no index; return how far it is."""
-        if self._auto_index and self._indexes.open_store(repository).read_current_name() is None:
-            self._builds.start(repository)
+        self._builds.start_first(repository)
         return self._builds.describe(repository)
-
-    @asynccontextmanager
-    async def lifespan(self, on_list_change: ListChangeCallback) -> AsyncIterator[None]:
-        """Stop builds and release engines when the server ends."""
-        async with self.search_tool.lifespan(on_list_change), self._builds.lifespan():
-            yield
 
     async def grep_code(self, args: Mapping[str, Any], context: Context) -> str:
         def search(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
@@ -119,9 +105,9 @@ class ExploreTools:
         return await self._run(read, args, context)
 
 
-def build_toolset(settings: Settings) -> Toolset:
+def build_toolset(engine: "CodeEngine") -> Toolset:
     """Build the toolset over the repositories of this machine."""
-    explore = ExploreTools(settings)
+    explore = ExploreTools(engine)
     read_errors = (ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN)
     return Toolset(
         name="explore",
@@ -132,7 +118,7 @@ def build_toolset(settings: Settings) -> Toolset:
             " read_symbol instead of reading a whole file, find_references for the uses of a name, and grep_code when"
             " you know the exact text. No index has to be built first."
         ),
-        running=explore.lifespan,
+        running=engine.lifespan,
         tools=(
             Tool(
                 name="find_code",

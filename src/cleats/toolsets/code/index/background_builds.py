@@ -17,43 +17,56 @@ log = logging.getLogger(__name__)
 
 class _BackgroundBuild(Struct):
     task: "asyncio.Task[None]"
-    progress: BuildProgress | None = None
+    progress: BuildProgress = BuildProgress("wait", "waiting for other builds")
     problem: str = ""
 
 
 class BackgroundBuilds:
     """The builds of a server, at most one for each repository and one at a time. Not thread-safe."""
 
-    def __init__(self, indexes: Indexes) -> None:
+    def __init__(self, indexes: Indexes, *, is_enabled: bool) -> None:
         self._indexes = indexes
+        self._is_enabled = is_enabled
         self._builds: dict[str, _BackgroundBuild] = {}
         self._turn = asyncio.Lock()
 
     def start(self, repository: Repository) -> None:
-        """Start a build unless one is running or has failed; a folder that is too large is left alone."""
+        """Start a build, if the settings allow it, unless one is running or has failed.
+
+        A folder that is too large, and an index that another machine builds, are left alone.
+        """
         build = self._builds.get(repository.id)
-        if build is not None and (not build.task.done() or build.problem):
+        if not self._is_enabled or (build is not None and (not build.task.done() or build.problem)):
             return
         try:
             repository.reject_unsuitable_root()
         except ToolError:
             return
-        task = asyncio.get_running_loop().create_task(self._build(repository))
-        self._builds[repository.id] = _BackgroundBuild(task)
+        if self._indexes.find_remote_reader(repository) is None:
+            task = asyncio.get_running_loop().create_task(self._build(repository))
+            self._builds[repository.id] = _BackgroundBuild(task)
+
+    def start_first(self, repository: Repository) -> bool:
+        """Start the build of an index where there is none; return whether it is running."""
+        lease = self._indexes.open_store(repository).lease_current()
+        if lease is not None:
+            lease.close()
+            return False
+        self.start(repository)
+        return self.find_progress(repository) is not None
+
+    def find_progress(self, repository: Repository) -> BuildProgress | None:
+        """Return how far the build of a repository is; None if none is running."""
+        build = self._builds.get(repository.id)
+        return None if build is None or build.task.done() else build.progress
 
     def describe(self, repository: Repository) -> str:
         """Describe the build of a repository; empty if there is none."""
         build = self._builds.get(repository.id)
-        if build is None:
-            return ""
-        if build.problem:
+        if build is not None and build.problem:
             return f"building it failed: {build.problem}"
-        if build.task.done():
-            return ""
-        progress = build.progress
-        if progress is None or not progress.total:
-            return "being built" if progress is None else f"being built: {progress.message}"
-        return f"being built: {progress.phase} {100 * progress.done // progress.total} %"
+        progress = self.find_progress(repository)
+        return "" if progress is None else f"index being built: {progress.percent} %"
 
     async def _build(self, repository: Repository) -> None:
         build = self._builds[repository.id]

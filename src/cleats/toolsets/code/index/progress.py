@@ -18,6 +18,24 @@ class BuildProgress(Struct, frozen=True, omit_defaults=True):
     done: int = 0
     total: int = 0
 
+    @property
+    def percent(self) -> int:
+        """How much of a full build is done, by the share of each phase in the time of a typical one."""
+        start, end = PHASE_PERCENTS.get(self.phase, (0, 0))
+        return start + ((end - start) * self.done // self.total if self.total else 0)
+
+
+PHASE_PERCENTS = {
+    "look": (0, 1),
+    "read": (1, 75),
+    "git": (75, 77),
+    "risk": (77, 85),
+    "lint": (85, 87),
+    "search": (87, 99),
+    "publish": (99, 100),
+}
+"""The percentages of a full build at which each phase begins and ends, as measured on django."""
+
 
 ProgressCallback: TypeAlias = Callable[[BuildProgress], None]
 

@@ -11,8 +11,9 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Alias, Context, Hints, Tool, arguments
 from cleats.system.processes import blocking
 from cleats.toolsets.code.index import tool_schemas
+from cleats.toolsets.code.index.background_builds import BackgroundBuilds
 from cleats.toolsets.code.index.options import BuildOptions, expand_mode
-from cleats.toolsets.code.index.progress import create_progress_reporter
+from cleats.toolsets.code.index.progress import BuildProgress, create_progress_reporter
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
 
@@ -26,8 +27,8 @@ ARTIFACTS_FOLDER: Final = "ci-artifacts"
 class IndexTools:
     """The two tools, for the indexes of this machine."""
 
-    def __init__(self, indexes: Indexes) -> None:
-        self._indexes = indexes
+    def __init__(self, indexes: Indexes, builds: BackgroundBuilds) -> None:
+        self._indexes, self._builds = indexes, builds
 
     async def build_index(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         repository = self._indexes.find_repository(args.get("repoPath"))
@@ -73,6 +74,7 @@ class IndexTools:
             "git": await _describe_git(repository.root, self._indexes.grace),
             "index": index,
             "freshness": _describe_freshness(fresh) if fresh else None,
+            "build": _describe_build(self._builds.find_progress(repository)),
             "vectors": {"available": index.pop("vectors", False)},
             "sqlite": {"exists": index.pop("sqlite", False), "bytes": index.pop("sqliteBytes", 0)},
         }
@@ -172,6 +174,12 @@ async def _describe_git(root: Path, grace: float) -> dict[str, Any]:
     if not git.is_repo:
         return {"isRepo": False, "warning": git.warning}
     return {"isRepo": True, "head": git.commit, "branch": git.branch, "isDirty": git.dirty}
+
+
+def _describe_build(progress: BuildProgress | None) -> dict[str, Any] | None:
+    if progress is None:
+        return None
+    return {key: getattr(progress, key) for key in ("phase", "message", "done", "total", "percent")}
 
 
 def _describe_freshness(freshness: "Freshness") -> dict[str, Any]:

@@ -114,6 +114,14 @@ STATUS_OUTPUT_SCHEMA: Final = object_schema(
         headMoved=flag_schema("Another commit or branch is checked out."),
         outgrown=flag_schema("This version or its settings would read files otherwise."),
     ),
+    build=nullable_object_schema(
+        "The build that this server runs in the background; null if none is running.",
+        phase=text_schema("wait, look, read, git, risk, lint, search or publish."),
+        message=TEXT_SCHEMA,
+        done=count_schema("Items of the phase that are done."),
+        total=count_schema("Items of the phase; 0 where they are not counted."),
+        percent=count_schema("About how much of the whole build is done."),
+    ),
     vectors=object_schema("The vectors behind searches by meaning.", available=FLAG_SCHEMA),
     sqlite=object_schema("The full-text index of SQLite.", exists=FLAG_SCHEMA, bytes=COUNT_SCHEMA),
 )

@@ -281,14 +281,15 @@ def _match_patterns(
     deadline = monotonic() + PATTERN_TIMEOUT_SECONDS
     numbers: list[int] = []
     for number, value in enumerate(vocabulary.values()):
-        if any(_matches_pattern(pattern, value, cased=cased) for pattern in patterns):
+        if any(matches_pattern(pattern, value, cased=cased) for pattern in patterns):
             numbers.append(number)
         if monotonic() > deadline:
             raise make_pattern_error(argument, "the pattern", "takes too long")
     return np.asarray(numbers, np.int32)
 
 
-def _matches_pattern(pattern: re.Pattern[str] | PathPart, value: str, *, cased: bool) -> bool:
+def matches_pattern(pattern: re.Pattern[str] | PathPart, value: str, *, cased: bool) -> bool:
+    """Return whether a path, or an extension, matches."""
     if isinstance(pattern, re.Pattern):
         return pattern.search(value) is not None
     subject = value.rpartition("/")[2] if pattern.in_name else value

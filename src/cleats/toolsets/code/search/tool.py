@@ -10,13 +10,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, ListChangeCallback, Tool
 from cleats.system.processes import blocking
+from cleats.toolsets.code.index.background_builds import BackgroundBuilds
 from cleats.toolsets.code.index.generations import GenerationLease
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.service import Indexes
@@ -24,6 +25,7 @@ from cleats.toolsets.code.query.arguments import LIST_ARGUMENTS, make_input_sche
 from cleats.toolsets.code.search.answer_schema import LISTED_OUTPUT_SCHEMA, SEARCH_OUTPUT_SCHEMA
 
 if TYPE_CHECKING:
+    from cleats.toolsets.code.index.options import BuildOptions
     from cleats.toolsets.code.query.request import SearchRequest
     from cleats.toolsets.code.repository import Repository
     from cleats.toolsets.code.search.engine import SearchEngine
@@ -131,11 +133,22 @@ class RemoteSearcher(Protocol):
         """Answer a search; `build_request` runs in a thread because its modules are large."""
 
 
+LiveSearch: TypeAlias = "Callable[[Repository, SearchRequest, BuildOptions], dict[str, Any]]"
+"""Answers a search from the files themselves; it runs in a thread."""
+
+
 class SearchTool:
     """Searches the indexes of this machine."""
 
-    def __init__(self, indexes: Indexes, *, demote_tests: bool = False) -> None:
-        self._indexes = indexes
+    def __init__(
+        self,
+        indexes: Indexes,
+        builds: BackgroundBuilds,
+        load_live_search: Callable[[], LiveSearch],
+        *,
+        demote_tests: bool = False,
+    ) -> None:
+        self._indexes, self._builds, self._load_live_search = indexes, builds, load_live_search
         self._demote_tests = demote_tests
         self._engines = SearchEnginePool()
 
@@ -164,7 +177,12 @@ class SearchTool:
         if args.get("refresh"):
             await self._refresh_index(repository, context)
         context.progress(RUNNING_MESSAGE, phase="search")
-        answer = await blocking.run_in_thread(self._run_search, args, repository, other_roots)
+        try:
+            answer = await blocking.run_in_thread(self._run_search, args, repository, other_roots)
+        except ToolError as error:
+            if error.code is not ErrorCode.NO_INDEX or not self._builds.start_first(repository):
+                raise
+            return await self._search_live(repository, args, context)
         fresh = await self._indexes.check_freshness(repository, max_wait=FRESHNESS_TIMEOUT_SECONDS)
         if fresh is not None and fresh.is_stale:
             context.warn(
@@ -172,6 +190,21 @@ class SearchTool:
                 f"The index is not up to date: {fresh}.",
                 hint="Search with refresh=true, or call build_index with incremental=true.",
             )
+        return answer
+
+    async def _search_live(self, repository: "Repository", args: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Answer from the files, while the first index is being built."""
+
+        def search() -> dict[str, Any]:
+            request = self.make_request(args, repository)
+            return self._load_live_search()(repository, request, self._indexes.options)
+
+        answer = await blocking.run_in_thread(search)
+        context.warn(
+            "index_building",
+            f"Searched the files with the most words of the query: {self._builds.describe(repository)}.",
+            hint="Filters and ranks were applied to those files only. Search again when index_status shows an index.",
+        )
         return answer
 
     async def _search_workspace(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
