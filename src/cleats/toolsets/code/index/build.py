@@ -8,6 +8,7 @@ import errno
 import gc
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Final
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes.blocking import shared_supervisor
 from cleats.toolsets.code.index.changes import BuildInputs, FileSurvey
-from cleats.toolsets.code.index.generations import GenerationStore
+from cleats.toolsets.code.index.generations import PARSED_FOLDER, GenerationStore
 from cleats.toolsets.code.index.options import BuildOptions
 from cleats.toolsets.code.index.progress import BuildProgress, BuildReport, ProgressCallback
 from cleats.toolsets.code.repository import Repository
@@ -96,6 +97,7 @@ def build_index(root: Path, store: GenerationStore, options: BuildOptions, repor
         with BuildInputs.from_store(store, options) as inputs:
             result = _build_generation(root, store, options, report, inputs)
         store.remove_unused()
+        shutil.rmtree(store.folder / PARSED_FOLDER, ignore_errors=True)  # the generation has it now
     if options.artifacts:
         result.restored_artifacts = not restore_warning
         result.warnings += [restore_warning] if restore_warning else []

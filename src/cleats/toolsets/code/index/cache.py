@@ -25,6 +25,7 @@ from cleats.toolsets.code.index.generations import (
     GENERATION_NAME_PATTERN,
     GENERATIONS_FOLDER,
     LOCK_FILE_NAME,
+    PARSED_FOLDER,
     POINTER_FILE_NAME,
     REPOSITORIES_FOLDER,
     ROOT_FILE_NAME,
@@ -87,6 +88,7 @@ class StoredIndex:
         leftovers = [
             *map(_classify_entry, _list_entries(self.folder / GENERATIONS_FOLDER)),
             *(IndexLeftover(path, "backup") for path in _list_entries(self.folder / BACKUPS_FOLDER)),
+            *([IndexLeftover(parsed, "unfinished")] if (parsed := self.folder / PARSED_FOLDER).is_dir() else []),
         ]
         return [leftover for leftover in leftovers if leftover is not None and leftover.path.name != current]
 

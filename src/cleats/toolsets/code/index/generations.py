@@ -34,6 +34,8 @@ from cleats.toolsets.code.repository import Repository
 
 REPOSITORIES_FOLDER: Final = "repos"
 GENERATIONS_FOLDER: Final = "generations"
+PARSED_FOLDER: Final = "parsed"
+"""The folder with what unfinished builds have parsed."""
 POINTER_FILE_NAME: Final = "current"
 BUILD_LOCK_FILE_NAME: Final = "build.lock"
 LOCK_FILE_NAME: Final = "lock"

@@ -30,6 +30,7 @@ from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
 from cleats.toolsets.code.index.catalogue import IndexCatalogue, KnownFile
 from cleats.toolsets.code.index.catalogue_schema import Relations
 from cleats.toolsets.code.index.file_reader import FileReader, ReadOutcome, ReadTask, make_unreadable_outcome
+from cleats.toolsets.code.index.parsed_files import ParsedFiles
 from cleats.toolsets.code.index.progress import ProgressCounter
 
 MIN_PARALLEL_FILES = 32
@@ -59,25 +60,39 @@ def ingest_files(
     file_reader: FileReader,
     workers: int,
     counter: ProgressCounter,
+    *,
+    parsed_files: ParsedFiles | None = None,
 ) -> IngestedFiles:
-    """Read files and write their rows, in the order given."""
+    """Read files and write their rows, in the order given; what an earlier build has parsed is not parsed again."""
     ingested = IngestedFiles()
-    for done, (task, outcome) in enumerate(_read_files(tasks, file_reader, workers), 1):
+    parsed = parsed_files.find_outcomes(tasks) if parsed_files else {}
+    read_files = _read_files([task for task in tasks if task.path not in parsed], file_reader, workers, parsed_files)
+    for done, task in enumerate(tasks, 1):
+        if parsed_files is not None and task.path in parsed:
+            outcome = parsed_files.load_outcome(task.path, *parsed[task.path])
+        else:
+            outcome = next(read_files)
         _write_outcome(catalogue, task, outcome, ingested)
         counter.report_done(done)
     return ingested
 
 
 def _read_files(
-    tasks: Sequence[ReadTask], file_reader: FileReader, workers: int
-) -> Iterator[tuple[ReadTask, ReadOutcome]]:
+    tasks: Sequence[ReadTask], file_reader: FileReader, workers: int, parsed_files: ParsedFiles | None
+) -> Iterator[ReadOutcome]:
     if not tasks:
         return
     file_reader.preload()
     count = workers or os.cpu_count() or 1
     pool = ProcessPool(file_reader, 1 if len(tasks) < MIN_PARALLEL_FILES else count)
     for task, result in pool.map(tasks, _weigh_task):
-        yield task, _reread_plain(task, file_reader) if isinstance(result, LostTask) else _decode_outcome(result)
+        if isinstance(result, LostTask):
+            yield _reread_plain(task, file_reader)
+            continue
+        outcome = _decode_outcome(result)
+        if parsed_files is not None:
+            parsed_files.append(task.path, outcome, result)
+        yield outcome
 
 
 def _reread_plain(task: ReadTask, file_reader: FileReader) -> ReadOutcome:

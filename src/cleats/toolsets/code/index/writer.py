@@ -4,6 +4,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Set as AbstractSet
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from cleats.toolsets.code.index.changes import BuildInputs, FileSurvey, describe
 from cleats.toolsets.code.index.file_reader import FileReader, ReadTask, load_rules
 from cleats.toolsets.code.index.ingest import IngestedFiles, ingest_files
 from cleats.toolsets.code.index.options import BuildOptions
+from cleats.toolsets.code.index.parsed_files import ParsedFiles
 from cleats.toolsets.code.index.progress import BuildProgress, FileTotals, ProgressCallback, ProgressCounter
 from cleats.toolsets.code.records.archive import VIRTUAL_FOLDER
 
@@ -134,7 +136,10 @@ class GenerationWriter(Struct):
         if tasks and self.options.rule_files:
             self.warnings += load_rules(self.options.rule_files).problems
         counter = ProgressCounter(self.report, "read", "files", len(tasks))
-        return ingest_files(catalogue, tasks, reader, self.options.workers, counter)
+        if len(tasks) < ingest.MIN_PARALLEL_FILES:
+            return ingest_files(catalogue, tasks, reader, self.options.workers, counter)
+        with closing(ParsedFiles(self.draft.parents[1], form)) as parsed_files:
+            return ingest_files(catalogue, tasks, reader, self.options.workers, counter, parsed_files=parsed_files)
 
     def _add_findings(self, catalogue: IndexCatalogue, touched: AbstractSet[str] | None) -> str | None:
         if not self.options.lint:
