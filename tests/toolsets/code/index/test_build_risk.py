@@ -61,3 +61,36 @@ def test_a_name_means_what_its_file_imported(world: IndexedRepository) -> None:
     world.build_index()
 
     assert len(read_flows(world)) == 1
+
+
+def test_an_edit_that_changes_no_function_keeps_the_risks_and_links_nothing_again(
+    tmp_path: Path, world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = "from app.sink import run\n\n\ndef read():\n    return run(input())\n"
+    world.write_file("app/sink.py", "def run(value):\n    return eval(value)\n")
+    world.write_file("app/reader.py", reader)
+    world.build_index()
+    world.write_file("app/reader.py", reader + "# A last line.\n")
+    monkeypatch.setattr("cleats.toolsets.code.index.ingest.update_links", None)
+
+    world.build_index()
+
+    monkeypatch.undo()
+    fresh = IndexedRepository(tmp_path, cache_name="other", clock=world.clock)
+    fresh.build_index()
+    assert world.read_content() == fresh.read_content()
+    assert "eval" in str(world.select_rows("SELECT risk FROM chunks WHERE name = 'read'"))
+
+
+def test_a_file_keeps_its_risks_when_another_takes_new_numbers(tmp_path: Path, world: IndexedRepository) -> None:
+    world.write_file("a.py", "def first():\n    return eval(input())\n")
+    world.write_file("b.py", "def second():\n    return first()\n")
+    world.build_index()
+    world.write_file("a.py", "def other():\n    return 1\n\n\ndef first():\n    return eval(input())\n")
+    world.write_file("b.py", "# New.\ndef second():\n    return first()\n")
+
+    world.build_index()
+
+    fresh = IndexedRepository(tmp_path, cache_name="other", clock=world.clock)
+    fresh.build_index()
+    assert world.read_content() == fresh.read_content()

@@ -228,19 +228,24 @@ def test_a_second_look_asks_nobody_when_nothing_has_moved(
     assert checker.check() is first
 
 
-def test_a_recent_look_holds_until_another_generation_is_there(
+def test_a_file_that_is_written_after_a_look_is_reported_before_it_is_counted(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cleats.toolsets.code.index.freshness.FRESHNESS_CACHE_SECONDS", 600.0)
     indexes = open_indexes(make_settings(world))
-    world.build_index()
+    name = world.build_index().generation
+    for folder in (world.root, world.root / "app"):
+        os.utime(folder, ns=(10**18, 10**18))
     first = read_freshness(indexes, world)
-    world.write_file("app/more.py", "x = 1\n")
-
     assert read_freshness(indexes, world) is first
 
-    name = world.build_index().generation
-    assert read_freshness(indexes, world) == Freshness(name)
+    world.write_file("app/core.py", "x = 1\n")
+
+    at_once = read_freshness(indexes, world, max_wait=0.0)
+    assert at_once is not None
+    assert at_once.is_stale
+    assert str(at_once) == "files were written since it was last checked"
+    assert read_freshness(indexes, world) == Freshness(name, changed=1)
 
 
 def test_an_answer_does_not_wait_for_a_slow_look(world: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,10 @@ _DELETE_FILE_SQL = (
     "DELETE FROM chunks WHERE file = (SELECT id FROM files WHERE path = :path);"
     "DELETE FROM files WHERE path = :path; DELETE FROM skipped WHERE path = :path"
 )
-_INSERT_CHUNK_SQL = _make_insert_sql("chunks", ("file", "ordinal", *ChunkRow.__struct_fields__))
+_INSERT_CHUNK_SQL = _make_insert_sql("chunks", ("id", "file", "ordinal", *ChunkRow.__struct_fields__))
+_SELECT_CHUNK_NAMES_SQL = (
+    "SELECT id, mode, kind, name FROM chunks WHERE file = (SELECT id FROM files WHERE path = ?) ORDER BY ordinal"
+)
 
 
 class KnownFile(NamedTuple):
@@ -62,6 +65,10 @@ class IndexCatalogue:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
+        self._removed_chunks: dict[str, list[tuple[int, str, str, str]]] = {}
+        """Id, mode, kind and name of the chunks of removed files, by path."""
+        self._next_chunk_id = 0
+        """An id that no chunk has or had, once files were removed."""
 
     @classmethod
     def create(cls, path: Path) -> "IndexCatalogue":
@@ -120,11 +127,21 @@ class IndexCatalogue:
         return {path: KnownFile(size, mtime, digest) for path, size, mtime, digest in rows}
 
     def add_file(self, row: FileRow) -> None:
-        """Add a file that is not in the catalogue."""
+        """Add a file that is not in the catalogue.
+
+        If a file that was removed under the same path had the same declarations, its chunks keep their ids.
+        """
         *columns, chunks = astuple(row)
+        removed = self._removed_chunks.pop(row.path, [])
+        is_same = [tuple(chunk[1:]) for chunk in removed] == [(chunk.mode, chunk.kind, chunk.name) for chunk in chunks]
+        if is_same or not self._next_chunk_id:
+            ids: Sequence[int | None] = [chunk[0] for chunk in removed] or [None] * len(chunks)
+        else:
+            ids = range(self._next_chunk_id, self._next_chunk_id + len(chunks))
+            self._next_chunk_id += len(chunks)
         self.connection.execute(_INSERT_FILE_SQL, columns)
         file = self.connection.last_insert_rowid()
-        rows = ((file, ordinal, *astuple(chunk)) for ordinal, chunk in enumerate(chunks))
+        rows = ((ids[ordinal], file, ordinal, *astuple(chunk)) for ordinal, chunk in enumerate(chunks))
         self.connection.executemany(_INSERT_CHUNK_SQL, rows)
 
     def add_skipped_file(self, path: str, known_file: KnownFile, reason: str, detail: str) -> None:
@@ -134,6 +151,10 @@ class IndexCatalogue:
     def remove_files(self, paths: Iterable[str]) -> None:
         """Delete files and their chunks."""
         for path in paths:
+            self._next_chunk_id = (
+                self._next_chunk_id or self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").get
+            )
+            self._removed_chunks[path] = list(self.connection.execute(_SELECT_CHUNK_NAMES_SQL, (path,)))
             self.connection.execute(_DELETE_FILE_SQL, {"path": path})
 
     def update_mtime(self, path: str, size: int, mtime_ns: int) -> None:

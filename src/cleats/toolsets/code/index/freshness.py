@@ -49,6 +49,8 @@ class Freshness(NamedTuple):
     """This version, or these settings, would read the files in another way."""
     git: str = ""
     """The change of the git state, in words."""
+    uncounted: bool = False
+    """Files were written since the last check, and the next one is not done."""
 
     @property
     def is_stale(self) -> bool:
@@ -60,6 +62,7 @@ class Freshness(NamedTuple):
         counted = [f"{count:,} {word}" for count, word in counts if count]
         reasons = [f"{', '.join(counted)} file(s)"] if counted else []
         reasons += [self.git] if self.git else []
+        reasons += ["files were written since it was last checked"] * self.uncounted
         reasons += ["it was built by another version of Cleats or with other settings"] * self.outgrown
         return "; ".join(reasons) or "up to date"
 
@@ -151,19 +154,17 @@ class FreshnessChecker:
                 last = self._last = check_generation(self._root, lease, self._options.for_repository(self._root))
             return last[0]
 
-    def _is_known_stale(self) -> bool:
-        """Return whether the last check proves staleness; a builder checks in full anyway."""
-        if self._last is None or self._last[0].generation != self._store.read_current_name():
-            return False
-        fresh, snapshot = self._last
-        return UNCERTAIN_MTIME_NS not in snapshot.folders.values() and (
-            fresh.is_stale or snapshot.has_changed(self._root)
-        )
+    def has_changed(self) -> bool | None:
+        """Return whether anything has changed since the last check; None if that says too little. Blocks briefly."""
+        last = self._last
+        if last is None or last[0].generation != self._store.read_current_name():
+            return None
+        return None if UNCERTAIN_MTIME_NS in last[1].folders.values() else last[1].has_changed(self._root)
 
     def report_if_unchanged(self, options: BuildOptions) -> BuildReport | None:
         """Return the report of a build with these options if it would change nothing."""
-        if self._is_known_stale():
-            return None
+        if self.has_changed():
+            return None  # a builder checks in full anyway
         fresh = self.check()
         lease = self._store.lease_current()
         if fresh is None or fresh.is_stale or lease is None:
@@ -244,21 +245,25 @@ class FreshnessWatch:
     ) -> Freshness | None:
         """Compare the current generation with its files; return None when there is no index.
 
-        A result that is not older than `FRESHNESS_CACHE_SECONDS` is returned again. With `max_wait`,
-        the answer comes after that many seconds at most; if the new check is not done by then, it
-        is the result of the last one, or None when that saw another generation.
+        A result that is not older than `FRESHNESS_CACHE_SECONDS` is returned again unless a file was written since.
+        With `max_wait`, the new check has that many seconds; if it is not done by then, the answer is the result of
+        the last one and whether files were written since, or None when that saw another generation.
         """
         watcher = self._get_watcher(repository)
         if watcher.generation != current:
             watcher.valid_until = 0.0
-        if time.monotonic() < watcher.valid_until:
+        has_changed = await blocking.run_in_thread(watcher.checker.has_changed, grace=self._grace)
+        if has_changed is False and time.monotonic() < watcher.valid_until:
             return watcher.freshness
         if watcher.running is None or watcher.running.is_over:
             watcher.running = _RunningCheck(watcher, self._grace)
             self._checks = {check for check in self._checks if not check.task.done()} | {watcher.running}
         is_done = await watcher.running.wait(max_wait)
-        # The check before a build says nothing about the new index.
-        return watcher.freshness if is_done or watcher.generation == current else None
+        if is_done:
+            return watcher.freshness
+        if watcher.generation != current or watcher.freshness is None:
+            return None  # the check before a build says nothing about the new index
+        return watcher.freshness._replace(uncounted=bool(has_changed))
 
     async def wait_for_checks(self) -> None:
         """Wait until no check is running here, and stop those without a caller: a check holds its index."""

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cleats.system.atomic_files import clone_file
 from cleats.system.processes import blocking
@@ -28,7 +29,7 @@ from cleats.toolsets.code.analysis.risk.call_graph import CallGraph
 from cleats.toolsets.code.analysis.risk.linking import LinkableFunction, update_links
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
 from cleats.toolsets.code.index.catalogue import IndexCatalogue, KnownFile
-from cleats.toolsets.code.index.catalogue_schema import Relations
+from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_FILE_NAME, Relations
 from cleats.toolsets.code.index.file_reader import FileReader, ReadOutcome, ReadTask, make_unreadable_outcome
 from cleats.toolsets.code.index.parsed_files import ParsedFiles
 from cleats.toolsets.code.index.progress import ProgressCounter
@@ -182,7 +183,9 @@ _decode_relations = msgspec.msgpack.Decoder(Relations).decode
 _decode_summary = msgspec.msgpack.Decoder(FunctionSummary).decode
 
 _SELECT_CODE_FILES_SQL = "SELECT id, path, lang, facts FROM files WHERE mode = 'code'"
-_SELECT_SUMMARIES_SQL = "SELECT id, name, facts, summary FROM chunks WHERE file = ? AND summary IS NOT NULL"
+_SELECT_SUMMARIES_SQL = (
+    "SELECT id, name, facts, summary FROM chunks WHERE file = ? AND summary IS NOT NULL ORDER BY ordinal"
+)
 _SELECT_SUMMARY_SQL = "SELECT summary FROM chunks WHERE id = ?"
 
 
@@ -191,10 +194,10 @@ def add_risks(
 ) -> None:
     """Derive the risks of functions in the touched files, or in all if None, and write them to the catalogue."""
     saved = previous / LINKS_FILE_NAME if previous and touched is not None else None
-    links = CallGraph.load(saved.read_bytes()) if saved and saved.is_file() else None
-    if saved and links is not None and not touched:
+    if saved and previous and touched is not None and saved.is_file() and _keep_risks(catalogue, touched, previous):
         clone_file(saved, draft / LINKS_FILE_NAME)
         return
+    links = CallGraph.load(saved.read_bytes()) if saved and saved.is_file() else None
     if links is None:
         links, touched = CallGraph(), None
     changed = list(_read_functions(catalogue, touched))
@@ -211,12 +214,39 @@ def add_risks(
     (draft / LINKS_FILE_NAME).write_bytes(links.save())
 
 
+def _keep_risks(catalogue: IndexCatalogue, touched: Collection[str], previous: Path) -> bool:
+    """Copy the risks of the touched files, if all their functions do what they did; return whether that is so.
+
+    What a function does depends on its text and on those of the functions that it calls, not on its line, unless it
+    has a source or a sink of its own.
+    """
+    with IndexCatalogue.open(previous / CATALOGUE_FILE_NAME) as earlier:
+        before = [_drop_call_lines(function) for function in _read_functions(earlier, touched)]
+        if before != [_drop_call_lines(function) for function in _read_functions(catalogue, touched)]:
+            return False
+        keys = [(function.key,) for function in before]
+        risks = [(earlier.connection.execute("SELECT risk FROM chunks WHERE id = ?", key).get, *key) for key in keys]
+    catalogue.connection.executemany("UPDATE chunks SET risk = ? WHERE id = ?", risks)
+    return True
+
+
+def _drop_call_lines(function: LinkableFunction) -> LinkableFunction:
+    summary = function.summary
+    if summary is None:
+        return function
+    calls = [replace(call, line=0) for call in summary.calls]
+    return function._replace(summary=replace(summary, calls=calls))
+
+
 def _read_functions(catalogue: IndexCatalogue, paths: Collection[str] | None) -> Iterator[LinkableFunction]:
-    for file, path, lang, relations in list(catalogue.connection.execute(_SELECT_CODE_FILES_SQL)):
-        if paths is not None and path not in paths:
-            continue
+    execute = catalogue.connection.execute
+    if paths is None:
+        files = list(execute(_SELECT_CODE_FILES_SQL))
+    else:
+        files = [row for path in sorted(paths) for row in execute(f"{_SELECT_CODE_FILES_SQL} AND path = ?", (path,))]
+    for file, path, lang, relations in files:
         imports = _decode_relations(relations).imports
-        for key, name, facts, summary in catalogue.connection.execute(_SELECT_SUMMARIES_SQL, (file,)):
+        for key, name, facts, summary in execute(_SELECT_SUMMARIES_SQL, (file,)):
             callee = _decode_callee(facts)
             chunk_lang = callee.lang or lang
             yield LinkableFunction(key, path, name, chunk_lang, imports, callee.params, _decode_summary(summary))
