@@ -66,9 +66,13 @@ def grep(
     lines = "line" if len(matches) == 1 else "lines"
     summary = f"{total} matching {lines} in {len(paths):,} {'file' if len(paths) == 1 else 'files'}"
     page = ordered[args["offset"] : args["offset"] + args["tokens"] // 8]
-    shown_paths = list(dict.fromkeys(hit.path for hit in page))[:MAX_PARSED_FILES]
+    # Only files that are shown are parsed. Names make the lines longer, so that no more of them fit than without.
+    shown, _ = _add_lines(page, args, {})
+    shown_paths = list(dict.fromkeys(hit.path for hit in page[:shown]))[:MAX_PARSED_FILES]
     files = reader.read_files(repository.root, shown_paths, is_cancelled)
-    return _render_lines(page, len(ordered), args, summary, files)
+    shown, answer = _add_lines(page[:shown], args, files)
+    page_text = describe_page(shown, len(ordered), args["offset"], "lines")
+    return answer.render(summary if shown == len(ordered) else f"{summary}; {page_text}")
 
 
 def _explain_nothing(args: Mapping[str, Any]) -> str:
@@ -89,13 +93,10 @@ def _render_files(paths: Sequence[str], counts: Mapping[str, int], args: Mapping
     return answer.render(f"{total} matching lines; {describe_page(shown, len(paths), offset, 'files')}")
 
 
-def _render_lines(
-    page: Sequence[TextHit],
-    total: int,
-    args: Mapping[str, Any],
-    summary: str,
-    files: Mapping[str, FileDeclarations],
-) -> str:
+def _add_lines(
+    page: Sequence[TextHit], args: Mapping[str, Any], files: Mapping[str, FileDeclarations]
+) -> tuple[int, AnswerText]:
+    """Return how many lines fit into an answer, and the answer."""
     answer = AnswerText(args["tokens"])
     shown, path, owner = 0, "", ""
     for hit in page:
@@ -107,8 +108,7 @@ def _render_lines(
         if not answer.add_block(block):
             break
         shown, path, owner = shown + 1, hit.path, name
-    page_text = describe_page(shown, total, args["offset"], "lines")
-    return answer.render(summary if shown == total else f"{summary}; {page_text}")
+    return shown, answer
 
 
 def _find_owner(file: FileDeclarations | None, line: int) -> str:

@@ -1,0 +1,3 @@
+"""The tools of `explore` on a repository without an index, beside ripgrep."""
+
+QUICK_ARGUMENTS = ("--rounds", "1")
