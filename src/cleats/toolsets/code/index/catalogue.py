@@ -69,6 +69,7 @@ class IndexCatalogue:
         """Id, mode, kind and name of the chunks of removed files, by path."""
         self._next_chunk_id = 0
         """An id that no chunk has or had, once files were removed."""
+        self._written_rows: dict[str, set[int]] = {"files": set(), "chunks": set()}
 
     @classmethod
     def create(cls, path: Path) -> "IndexCatalogue":
@@ -85,7 +86,19 @@ class IndexCatalogue:
         connection = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.execute(_WRITER_PRAGMAS_SQL)
         connection.execute("BEGIN")
-        return cls(connection)
+        catalogue = cls(connection)
+        connection.set_update_hook(catalogue._record_write)
+        return catalogue
+
+    def _record_write(self, _operation: int, _database: str, table: str, row: int) -> None:
+        if table in self._written_rows:
+            self._written_rows[table].add(row)
+
+    def list_written_files(self) -> set[int]:
+        """Return the ids of the files of which anything was written since the catalogue was opened for an update."""
+        chunks = ((chunk,) for chunk in self._written_rows["chunks"])
+        rows = self.connection.executemany("SELECT file FROM chunks WHERE id = ?", chunks)
+        return self._written_rows["files"].union(file for (file,) in rows)
 
     @classmethod
     def open(cls, path: Path) -> "IndexCatalogue":

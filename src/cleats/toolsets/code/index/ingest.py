@@ -324,7 +324,15 @@ def add_authorship(
     updated = saved if saved and history.is_unchanged else history.save()
     (draft / HISTORY_FILE_NAME).write_bytes(updated)
     affects_all = touched is None or MAILMAP_FILE_NAME in touched
-    for file, path, *stored_facts in list(catalogue.connection.execute(_SELECT_FILES_SQL)):
+    if affects_all or touched is None or not saved or not history.is_unchanged:
+        rows = list(catalogue.connection.execute(_SELECT_FILES_SQL))
+    else:
+        rows = [
+            row
+            for path in sorted(touched)
+            for row in catalogue.connection.execute(f"{_SELECT_FILES_SQL} WHERE path = ?", (path,))
+        ]
+    for file, path, *stored_facts in rows:
         facts = _history_facts(history.find_file(path))
         if affects_all or path in (touched or ()) or facts != stored_facts:
             catalogue.connection.execute(_UPDATE_FILE_SQL, (*facts, file))

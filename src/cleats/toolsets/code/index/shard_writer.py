@@ -8,10 +8,10 @@ again: the answers of a generation depend on its catalogue alone, never on its h
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +45,6 @@ LARGE_SHARD_FILES: Final = 512
 _SELECT_FILES_SQL = "SELECT id, path, hash, problem, last_author, last_modified, churn FROM files"
 _SELECT_CONTENT_SQL = "SELECT facts, attributes, vectors FROM files WHERE id = ?"
 _SELECT_CHUNKS_SQL = "SELECT risk, authors, lint FROM chunks WHERE file = ? ORDER BY ordinal"
-_SELECT_ALL_CHUNKS_SQL = "SELECT file, risk, authors, lint FROM chunks ORDER BY file, ordinal"
 
 _relations_decoder = msgspec.msgpack.Decoder(Relations)
 _risk_decoder = msgspec.msgpack.Decoder(Risk)
@@ -73,10 +72,18 @@ class _ShardPlan(Struct, frozen=True):
     files: list[_ShardFile]
 
 
-def write_shards(folder: Path, previous: Path | None, report: ProgressCallback, workers: int = 1) -> None:
+def write_shards(
+    folder: Path,
+    previous: Path | None,
+    report: ProgressCallback,
+    workers: int = 1,
+    *,
+    written_files: AbstractSet[int] | None = None,
+) -> None:
     """Write everything in `folder` that a search reads besides the catalogue, which is complete.
 
-    Unchanged shards of an earlier generation are reused.
+    Unchanged shards of an earlier generation are reused. `written_files` are the ids of all files that can differ
+    from it; None if any can.
     """
 
     def report_done(done: int, total: int) -> None:
@@ -86,7 +93,7 @@ def write_shards(folder: Path, previous: Path | None, report: ProgressCallback, 
     (folder / SHARDS_FOLDER).mkdir()
     known_segments = segments.find_segments(previous)
     with IndexCatalogue.open(catalogue) as source:
-        shards = list(_plan_shards(source, folder, previous, known_segments))
+        shards = list(_plan_shards(source, folder, previous, known_segments, written_files))
         remaining = {shard.folder: shard for shard in shards}
         new_shards = [shard for shard in shards if shard.previous is None]
         for shard in _write_in_parallel(catalogue, new_shards, workers):
@@ -101,10 +108,13 @@ def write_shards(folder: Path, previous: Path | None, report: ProgressCallback, 
 
 
 def _plan_shards(
-    source: IndexCatalogue, folder: Path, previous: Path | None, known_segments: segments.SegmentFiles
+    source: IndexCatalogue,
+    folder: Path,
+    previous: Path | None,
+    known_segments: segments.SegmentFiles,
+    written_files: AbstractSet[int] | None,
 ) -> Iterator[_ShardPlan]:
     format_key = f"{SHARD_FORMAT_VERSION} {source.read_meta().get('fingerprint', '')}"
-    file_hashes = _hash_late_facts(source)
     for number, files in enumerate(_deal_files(source)):
         name = f"{number:04d}-{_hash_content(format_key, files)}"
         previous_shard = previous / SHARDS_FOLDER / name if previous else None
@@ -113,22 +123,25 @@ def _plan_shards(
             and segments.has_all_segments(previous_shard, known_segments)
         ):
             previous_shard = None
-        yield _ShardPlan(
-            number, folder / SHARDS_FOLDER / name, previous_shard, _hash_shard_facts(files, file_hashes), files
-        )
+        hash_path = previous_shard / LATE_HASH_FILE_NAME if previous_shard else None
+        if (
+            hash_path
+            and hash_path.exists()
+            and written_files is not None
+            and written_files.isdisjoint(file.id for file in files)
+        ):
+            late_hash = hash_path.read_bytes()
+        else:
+            late_hash = _hash_late_facts(source, files)
+        yield _ShardPlan(number, folder / SHARDS_FOLDER / name, previous_shard, late_hash, files)
 
 
-def _hash_late_facts(source: IndexCatalogue) -> dict[int, bytes]:
-    rows = source.connection.execute(_SELECT_ALL_CHUNKS_SQL)
-    return {
-        file: hashlib.blake2b(_pack([row[1:] for row in chunks]), digest_size=16).digest()
-        for file, chunks in groupby(rows, key=itemgetter(0))
-    }
-
-
-def _hash_shard_facts(files: Sequence[_ShardFile], file_hashes: Mapping[int, bytes]) -> bytes:
-    late_facts = [(file.author, file.modified, file.churn, file_hashes.get(file.id)) for file in files]
-    return hashlib.blake2b(_pack(late_facts), digest_size=16).digest()
+def _hash_late_facts(source: IndexCatalogue, files: Sequence[_ShardFile]) -> bytes:
+    facts_hash = hashlib.blake2b(digest_size=16)
+    for file in files:
+        chunks = list(source.connection.execute(_SELECT_CHUNKS_SQL, (file.id,)))
+        facts_hash.update(_pack((file.author, file.modified, file.churn, chunks)))
+    return facts_hash.digest()
 
 
 def _write_in_parallel(catalogue: Path, shards: Sequence[_ShardPlan], workers: int) -> Iterator[_ShardPlan]:

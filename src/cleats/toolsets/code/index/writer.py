@@ -96,16 +96,18 @@ class GenerationWriter(Struct):
                 **describe_contents(catalogue, self.survey.discovery),
             }
             catalogue.set_meta(meta)
+            written_files = None if self.previous is None else catalogue.list_written_files()
             catalogue.commit()
-        self._write_search_parts()
+        self._write_search_parts(written_files)
         return meta, self._count_files(ingested, meta)
 
-    def _write_search_parts(self) -> None:
+    def _write_search_parts(self, written_files: AbstractSet[int] | None) -> None:
         self.report(BuildProgress("search", "making it searchable"))
         # Each of these loads a library that only builders and searches need.
         from cleats.toolsets.code.index.shard_writer import write_shards  # noqa: PLC0415
 
-        write_shards(self.draft, self.previous, self.report, self.options.workers or os.cpu_count() or 1)
+        workers = self.options.workers or os.cpu_count() or 1
+        write_shards(self.draft, self.previous, self.report, workers, written_files=written_files)
         if self.inputs.sqlite:
             from cleats.toolsets.code.index.full_text import write_fts_index  # noqa: PLC0415
 
