@@ -17,6 +17,7 @@ from typing import Any
 from bench.agents.tasks import TASKS_FILE, LocateTask, load_tasks, mine_tasks, save_tasks
 from cleats.cli.settings_loader import load_settings
 from cleats.toolsets.code.explore.tools import build_toolset
+from cleats.toolsets.code.shared_engine import CodeEngine
 
 PROMPT = """You locate defects in source code. For each task below, find the source file (not a test) that has to
 change to fix the defect. Work on one task after the other. Use only this command, once for each step:
@@ -148,7 +149,7 @@ def _write_prompt(run: Path, part: str) -> str:
 
 def _describe_tools() -> str:
     """Describe the tools the way the server does: an agent that is connected reads the same."""
-    toolset = build_toolset(load_settings(os.environ))
+    toolset = build_toolset(CodeEngine(load_settings(os.environ)))
     return CLEATS_HELP.format(advice=toolset.advice, **{tool.name: tool.description for tool in toolset.tools})
 
 
