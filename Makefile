@@ -49,8 +49,9 @@ docs: $(READY) ## Write the references, build the site, follow its links and run
 picture: $(READY) ## Record the picture of a terminal from the running program
 	$(BIN)/python -m book.picture
 
-conformance: $(READY) ## The official MCP suite, the Inspector, the types of OpenSearch (needs npm)
+conformance: $(READY) ## The official MCP suite, the Inspector, real agents, the types of OpenSearch (needs npm)
 	$(BIN)/python -m conformance
+	$(BIN)/python -m conformance.clients
 	$(BIN)/python -m conformance.opensearch
 
 bench: $(READY) ## Every benchmark, side by side with its peers, as one table of ratios

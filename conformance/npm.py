@@ -26,11 +26,19 @@ INSTALL_TIMEOUT_SECONDS = 600.0
 """Seconds for the install; a cold cache on a slow line."""
 
 # Not `npm ci`: it insists on optional packages for every platform, which not every registry has.
-INSTALL_ARGUMENTS = ("install", "--omit=optional", "--no-audit", "--no-fund", "--loglevel=error")
+INSTALL_ARGUMENTS = ("install", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+NETWORK_ERRORS = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "network")
+"""Words in npm's output by which a machine without a network is recognized."""
 
 
 class ToolsNotInstalledError(Exception):
     """The tools cannot be installed here. The text says why, and what to do."""
+
+
+class OfflineError(ToolsNotInstalledError):
+    """There is no npm or no network here, which is not a fault of the pins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,9 @@ async def install_tools() -> ConformanceTools:
     return ConformanceTools(INSTALL_FOLDER)
 
 
-async def install_pinned(home: Path, pins: Sequence[Path]) -> Mapping[str, str]:
+async def install_pinned(
+    home: Path, pins: Sequence[Path], arguments: Sequence[str] = (*INSTALL_ARGUMENTS, "--omit=optional")
+) -> Mapping[str, str]:
     """Install the pinned packages in a folder and return the environment to run them in.
 
     Raises:
@@ -91,7 +101,7 @@ async def install_pinned(home: Path, pins: Sequence[Path]) -> Mapping[str, str]:
     """
     if not is_installed(home, pins):
         (home / READY_FILE_NAME).unlink(missing_ok=True)
-        await _run_npm_install(home, pins)
+        await _run_npm_install(home, pins, arguments)
         (home / READY_FILE_NAME).write_text(_hash_pins(pins))
     tools = ConformanceTools(home)
     tools.scratch.mkdir(exist_ok=True)
@@ -102,19 +112,19 @@ def _hash_pins(pins: Sequence[Path]) -> str:
     return sha256(b"".join(pin.read_bytes() for pin in pins)).hexdigest()
 
 
-async def _run_npm_install(home: Path, pins: Sequence[Path]) -> None:
+async def _run_npm_install(home: Path, pins: Sequence[Path], arguments: Sequence[str]) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        raise ToolsNotInstalledError("npm was not found: install Node.js 20 or newer, which brings it")
+        raise OfflineError("npm was not found: install Node.js 20 or newer, which brings it")
     _copy_pins(home, pins)
     try:
-        completed = await run_command(
-            [npm, *INSTALL_ARGUMENTS], env=os.environ, cwd=home, limit=INSTALL_TIMEOUT_SECONDS
-        )
+        completed = await run_command([npm, *arguments], env=os.environ, cwd=home, limit=INSTALL_TIMEOUT_SECONDS)
     except BrokenProcessError as error:
         raise ToolsNotInstalledError(str(error)) from None
     if completed.code != 0:
-        raise ToolsNotInstalledError(f"npm install failed:\n{completed.stderr or completed.stdout}")
+        output = completed.stderr or completed.stdout
+        error_type = OfflineError if any(word in output for word in NETWORK_ERRORS) else ToolsNotInstalledError
+        raise error_type(f"npm install failed:\n{output}")
 
 
 def _copy_pins(home: Path, pins: Sequence[Path]) -> None:

@@ -1,6 +1,6 @@
 """The result for readers: a table of scenarios, the exclusions, and the problems."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 
@@ -43,21 +43,21 @@ class ConformanceReport:
 
 def render_report(report: ConformanceReport, exclusions: Sequence[SuiteExclusion]) -> Iterator[str]:
     """Render the report as lines of text."""
-    yield from _render_table(_build_suite_rows(report.suite))
+    yield from render_table(_build_suite_rows(report.suite))
     yield ""
     yield "Exclusions"
     for number, exclusion in enumerate(exclusions, 1):
-        yield from _wrap_with_indent(f"[{number}] ", exclusion.reason)
+        yield from wrap_with_indent(f"[{number}] ", exclusion.reason)
         scope = f"{' and '.join(exclusion.transports)}, {' and '.join(exclusion.revisions)}"
-        yield from _wrap_with_indent("    ", f"{scope}: {', '.join(exclusion.what)}")
+        yield from wrap_with_indent("    ", f"{scope}: {', '.join(exclusion.what)}")
     relayed = ", ".join(f"{part} ({scenario})" for scenario, part in RELAYED_SCENARIOS.items())
-    yield from _wrap_with_indent(f"[{RELAY_MARK}] ", f"passes by the relay's own doing: {relayed}")
+    yield from wrap_with_indent(f"[{RELAY_MARK}] ", f"passes by the relay's own doing: {relayed}")
     yield ""
-    yield from _render_table(_build_inspector_rows(report.inspector))
+    yield from render_table(_build_inspector_rows(report.inspector))
     yield ""
     problems = report.list_problems()
     for problem in problems:
-        yield from _wrap_with_indent("FAIL ", problem)
+        yield from wrap_with_indent("FAIL ", problem)
     yield _summarize(report.suite, len(problems))
 
 
@@ -79,7 +79,8 @@ def _build_inspector_rows(inspector: Mapping[str, Mapping[str, str]]) -> Iterato
         yield [probe, *("FAIL" if eras[era] else "pass" for era in PROTOCOL_ERAS)]
 
 
-def _render_table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
+def render_table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Render rows as columns; the first row is the header."""
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for number, row in enumerate(table):
@@ -89,7 +90,8 @@ def _render_table(rows: Iterator[Sequence[str]]) -> Iterator[str]:
             yield "  ".join("-" * width for width in widths)
 
 
-def _wrap_with_indent(lead: str, text: str) -> Iterator[str]:
+def wrap_with_indent(lead: str, text: str) -> Iterator[str]:
+    """Wrap a text; `lead` starts its first line."""
     yield from wrap(text, REPORT_COLUMNS, initial_indent=lead, subsequent_indent="    ", break_on_hyphens=False)
 
 

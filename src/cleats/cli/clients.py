@@ -39,6 +39,11 @@ def _make_typed_entry(server: ServerCommand) -> dict[str, Any]:
     return _make_entry(server, type="stdio")
 
 
+def _make_codex_entry(server: ServerCommand) -> dict[str, Any]:
+    # Codex gives a server that is not required one second, then answers the first prompt without its tools.
+    return {**_make_entry(server), "required": True, "startup_timeout_sec": 30, "tool_timeout_sec": 600}
+
+
 def _make_copilot_entry(server: ServerCommand) -> dict[str, Any]:
     return {**_make_entry(server, type="local"), "tools": ["*"]}
 
@@ -98,9 +103,9 @@ def render_toml_table(entry: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _quote_toml(text: str) -> str:
+def _quote_toml(value: object) -> str:
     # The escapes of a basic TOML string are those of JSON, except for DEL.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 _NEGOTIATE: Final = {"CLEATS_PROTOCOL": "negotiate"}
@@ -151,6 +156,7 @@ CLIENTS_BY_NAME: Mapping[str, McpClient] = {
         title="Codex",
         files={"user": {"any": "~/.codex/config.toml"}, "project": {"any": ".codex/config.toml"}},
         key="mcp_servers",
+        make_entry=_make_codex_entry,
         format="toml",
         add_command=("codex", "mcp", "add", SERVER_NAME, "--"),
         after=_IN_SESSION,

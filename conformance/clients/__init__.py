@@ -1,0 +1,1 @@
+"""Real agent clients against Cleats, with a scripted model on this machine in place of a real one."""
