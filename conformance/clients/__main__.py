@@ -21,8 +21,9 @@ import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from cleats.cli.clients import CLIENTS_BY_NAME
 from conformance.clients.catalogue import AGENT_CLIENTS, SKIPPED_CLIENTS, AgentClient
+from conformance.clients.environments import ENVIRONMENTS_FOLDER, install_environment, read_version
+from conformance.clients.libraries import LIBRARY_AGENTS
 from conformance.clients.matrix import ClientResult, render_matrix
 from conformance.clients.project import create_project
 from conformance.clients.script import FULL_SCRIPT, SHORT_SCRIPT
@@ -33,7 +34,6 @@ from conformance.npm import (
     OfflineError,
     ToolsNotInstalledError,
     install_pinned,
-    is_installed,
 )
 
 CLIENTS_FOLDER = Path(__file__).parent
@@ -62,25 +62,49 @@ async def run_clients(clients: Sequence[AgentClient]) -> list[ClientResult]:
 
 
 async def _run_client(client: AgentClient, template: Path) -> ClientResult:
-    registered = CLIENTS_BY_NAME[client.name]
-    result = ClientResult(registered.title, _read_pins()[client.package])
-    for scope in ("user", "project"):
-        if scope in registered.files:
-            plan = SessionPlan(
-                scope=scope,
-                steps=FULL_SCRIPT if scope == "user" else SHORT_SCRIPT,
-                folder=HOME_FOLDER / "sessions" / f"{client.name}-{scope}",
-                template=template,
-                bin_folder=HOME_FOLDER / "node_modules" / ".bin",
-            )
-            result.sessions[scope] = await run_session(client, plan)
+    result = ClientResult(client.title, _read_version(client))
+    for number, scope in enumerate(client.scopes):
+        plan = SessionPlan(
+            scope=scope,
+            steps=SHORT_SCRIPT if number else FULL_SCRIPT,
+            folder=HOME_FOLDER / "sessions" / f"{client.name}-{scope}",
+            template=template,
+            bin_folder=_find_bin_folder(client),
+        )
+        result.sessions[scope] = await run_session(client, plan)
     _print_status(f"{client.name}: {sum(session.seconds for session in result.sessions.values()):.0f} s")
     return result
 
 
-def _read_pins() -> dict[str, str]:
-    pins: dict[str, str] = json.loads(PIN_FILES[0].read_text())["dependencies"]
-    return pins
+def _read_version(client: AgentClient) -> str:
+    if client.environment:
+        return read_version(client.environment, client.package)
+    return str(json.loads(PIN_FILES[0].read_text())["dependencies"][client.package])
+
+
+def _find_bin_folder(client: AgentClient) -> Path:
+    if client.environment:
+        return ENVIRONMENTS_FOLDER / client.environment / "bin"
+    return HOME_FOLDER / "node_modules" / ".bin"
+
+
+async def _install_clients(clients: Sequence[AgentClient], skipped: dict[str, str]) -> list[AgentClient]:
+    """Install what the clients need; return those that can be run, and add the others to `skipped`.
+
+    Raises:
+        ToolsNotInstalledError: The pins do not fit, which is a fault of ours.
+    """
+    problems: dict[str, str] = {}
+    for environment in dict.fromkeys(client.environment for client in clients):
+        try:
+            if environment:
+                await install_environment(environment)
+            else:
+                await install_pinned(HOME_FOLDER, PIN_FILES, INSTALL_ARGUMENTS)
+        except OfflineError as error:
+            problems[environment] = str(error)
+    skipped |= {client.title: problems[client.environment] for client in clients if client.environment in problems}
+    return [client for client in clients if client.environment not in problems]
 
 
 def _print_status(line: str) -> None:
@@ -94,18 +118,16 @@ async def main(names: Collection[str]) -> int:
     assert task is not None
     # Clients are ended in `finally` blocks, which a plain SIGTERM would skip.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    if not is_installed(HOME_FOLDER, PIN_FILES):
-        _print_status("installing the agent clients")
+    skipped = dict(SKIPPED_CLIENTS)
+    chosen = [client for client in (*AGENT_CLIENTS, *LIBRARY_AGENTS) if not names or client.name in names]
+    _print_status("installing the agent clients, unless they are here")
     try:
-        await install_pinned(HOME_FOLDER, PIN_FILES, INSTALL_ARGUMENTS)
-    except OfflineError as error:
-        _print_status(f"agent clients skipped: {error}")
-        return 0
+        clients = await _install_clients(chosen, skipped)
     except ToolsNotInstalledError as error:
         _print_status(f"not run: {error}")
         return 2
-    results = await run_clients([client for client in AGENT_CLIENTS if not names or client.name in names])
-    print("\n".join(render_matrix(results, SKIPPED_CLIENTS)))
+    results = await run_clients(clients)
+    print("\n".join(render_matrix(results, skipped)))
     return 1 if any(result.list_problems() for result in results) else 0
 
 

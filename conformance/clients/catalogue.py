@@ -29,10 +29,18 @@ class AgentClient:
     """A client that runs here."""
 
     name: str
-    """The name in `cleats install`."""
-
+    title: str
     package: str
     command: Sequence[str]
+    registered_as: str = ""
+    """The name in `cleats install`, if it is not the same."""
+
+    scopes: Sequence[str] = ("user", "project")
+    """The scopes to register: the whole script for the first, one call for the other."""
+
+    environment: str = ""
+    """The Python environment that it is installed in; npm's folder by default."""
+
     env: Callable[[SessionPlace], Mapping[str, str]] = lambda _: {}
     settings: Callable[[SessionPlace], Files] = lambda _: {}
     """The user's own settings, which are there before Cleats is registered."""
@@ -40,8 +48,8 @@ class AgentClient:
     setup: Callable[[SessionPlace], Sequence[Sequence[str]]] = lambda _: ()
     """Commands to run before the session."""
 
-    own_argument_error: str = ""
-    """A part of the error of a client that checks arguments itself, so that a wrong one never reaches the server."""
+    wrong_argument_answer: str = ""
+    """What the model reads of a client that refuses or drops a wrong argument itself, before the server sees it."""
 
 
 def _configure_codex(place: SessionPlace) -> Files:
@@ -118,6 +126,7 @@ def _configure_continue(place: SessionPlace) -> Files:
 AGENT_CLIENTS: Sequence[AgentClient] = (
     AgentClient(
         name="claude-code",
+        title="Claude Code",
         package="@anthropic-ai/claude-code",
         command=(
             *("claude", "-p", PROMPT, "--allowedTools", "mcp__cleats"),
@@ -132,6 +141,7 @@ AGENT_CLIENTS: Sequence[AgentClient] = (
     ),
     AgentClient(
         name="codex",
+        title="Codex",
         package="@openai/codex",
         command=("codex", "exec", "--skip-git-repo-check", "--sandbox", "read-only", PROMPT),
         env=lambda _: {"LOCAL_KEY": FAKE_KEY},
@@ -139,6 +149,7 @@ AGENT_CLIENTS: Sequence[AgentClient] = (
     ),
     AgentClient(
         name="gemini",
+        title="Gemini CLI",
         package="@google/gemini-cli",
         command=("gemini", "-p", PROMPT, "--yolo", "-m", "gemini-2.5-pro"),
         env=lambda place: {
@@ -148,10 +159,11 @@ AGENT_CLIENTS: Sequence[AgentClient] = (
             "GEMINI_TELEMETRY_ENABLED": "false",
         },
         settings=_configure_gemini,
-        own_argument_error="must NOT have additional properties",
+        wrong_argument_answer="must NOT have additional properties",
     ),
     AgentClient(
         name="opencode",
+        title="opencode",
         package="opencode-ai",
         command=("opencode", "run", "--auto", PROMPT),
         env=lambda _: {
@@ -164,6 +176,7 @@ AGENT_CLIENTS: Sequence[AgentClient] = (
     ),
     AgentClient(
         name="qwen",
+        title="Qwen Code",
         package="@qwen-code/qwen-code",
         command=("qwen", "--yolo", "--auth-type", "openai", PROMPT),
         env=lambda place: {
@@ -173,10 +186,11 @@ AGENT_CLIENTS: Sequence[AgentClient] = (
             "QWEN_TELEMETRY_ENABLED": "false",
         },
         settings=_configure_qwen,
-        own_argument_error="must NOT have additional properties",
+        wrong_argument_answer="must NOT have additional properties",
     ),
     AgentClient(
         name="copilot",
+        title="GitHub Copilot CLI",
         package="@github/copilot",
         command=("copilot", "-p", PROMPT, "--allow-all-tools"),
         env=lambda place: {
@@ -189,6 +203,8 @@ AGENT_CLIENTS: Sequence[AgentClient] = (
     ),
     AgentClient(
         name="continue",
+        title="Continue",
+        scopes=("user",),
         package="@continuedev/cli",
         command=("cn", "-p", PROMPT, "--auto"),
         env=lambda _: {"CONTINUE_METRICS_ENABLED": "0"},
@@ -196,6 +212,8 @@ AGENT_CLIENTS: Sequence[AgentClient] = (
     ),
     AgentClient(
         name="cline",
+        title="Cline",
+        scopes=("user",),
         package="cline",
         command=("cline", "--auto-approve", "true", "--json", PROMPT),
         setup=lambda place: [

@@ -18,6 +18,10 @@ class ClientResult:
     sessions: dict[str, SessionReport] = field(default_factory=dict)
     is_second_try: bool = False
 
+    @property
+    def first_session(self) -> SessionReport:
+        return next(iter(self.sessions.values()))
+
     def list_problems(self) -> list[str]:
         """Return everything that must not happen."""
         return [
@@ -29,7 +33,7 @@ class ClientResult:
 
 def render_matrix(results: Sequence[ClientResult], skipped: Mapping[str, str]) -> Iterator[str]:
     """Render the results as lines of text."""
-    titles = list(dict.fromkeys(title for result in results for title in result.sessions["user"].checks))
+    titles = list(dict.fromkeys(title for result in results for title in result.first_session.checks))
     rows = [["agent client", "version", *titles, "project", "seconds"]]
     rows += [_build_row(result, titles) for result in results]
     yield from render_table(rows)
@@ -49,8 +53,7 @@ def render_matrix(results: Sequence[ClientResult], skipped: Mapping[str, str]) -
 
 
 def _build_row(result: ClientResult, titles: Sequence[str]) -> list[str]:
-    session = result.sessions["user"]
-    cells = [_render_cell(session, title) for title in titles]
+    cells = [_render_cell(result.first_session, title) for title in titles]
     project = result.sessions.get("project")
     project_cell = ABSENT_CELL if project is None else "FAIL" if project.list_problems() else "pass"
     seconds = sum(item.seconds for item in result.sessions.values())

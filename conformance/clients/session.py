@@ -139,13 +139,13 @@ async def _uninstall(client: AgentClient, scope: str, place: SessionPlace, env: 
 async def _run_install(
     client: AgentClient, scope: str, place: SessionPlace, env: Mapping[str, str], *options: str
 ) -> str:
-    command = [CLEATS_COMMAND, "install", client.name, "--scope", scope, *options]
+    command = [CLEATS_COMMAND, "install", client.registered_as or client.name, "--scope", scope, *options]
     async with asyncio.timeout(INSTALL_TIMEOUT_SECONDS):
         completed = await process.run(command, env=env, cwd=place.project)
     return (completed.stdout if completed.exit_code == 0 else completed.stderr).decode()
 
 
 def _judge_answer(client: AgentClient, step: ScriptStep, answer: str) -> str:
-    if step.title == "hint" and client.own_argument_error:
-        return require(client.own_argument_error)(answer)
+    if step.title == "hint" and client.wrong_argument_answer:
+        return require(client.wrong_argument_answer)(answer)
     return step.judge(answer)

@@ -270,7 +270,7 @@ class GeminiWire(ModelWire):
             OfferedTool(
                 declaration["name"],
                 declaration.get("description", ""),
-                declaration.get("parametersJsonSchema") or declaration.get("parameters") or {},
+                next((declaration[key] for key in _GEMINI_SCHEMA_KEYS if declaration.get(key)), {}),
             )
             for group in body.get("tools") or []
             for declaration in group.get("functionDeclarations", ())
@@ -301,6 +301,7 @@ class GeminiWire(ModelWire):
 
 MODEL_WIRES: Sequence[ModelWire] = (AnthropicWire(), ChatWire(), ResponsesWire(), GeminiWire())
 
+_GEMINI_SCHEMA_KEYS = ("parametersJsonSchema", "parameters_json_schema", "parameters")
 _OPENAI_USAGE = {"prompt_tokens": USAGE_TOKENS, "completion_tokens": USAGE_TOKENS, "total_tokens": 2 * USAGE_TOKENS}
 
 

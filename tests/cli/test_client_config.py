@@ -43,6 +43,21 @@ def test_stdout_has_only_the_block_and_stderr_says_where_it_goes(shell: Shell, c
     assert all(path in process.stderr for files in CLIENTS_BY_NAME[client].files.values() for path in files.values())
 
 
+def test_codex_is_told_to_wait_for_the_server(shell: Shell) -> None:
+    entry = CONFIG_READERS["codex"](shell.run("client-config", "codex").stdout)
+
+    assert entry["required"] is True
+    assert entry["startup_timeout_sec"] >= 10
+
+
+def test_the_project_file_that_two_clients_share_suits_both(shell: Shell) -> None:
+    copilot = CONFIG_READERS["copilot"](shell.run("client-config", "copilot").stdout)
+    claude = CONFIG_READERS["claude-code"](shell.run("client-config", "claude-code").stdout)
+
+    assert CLIENTS_BY_NAME["copilot"].files["project"] == CLIENTS_BY_NAME["claude-code"].files["project"]
+    assert copilot == {**claude, "tools": ["*"]}
+
+
 def test_a_registration_is_lean_unless_toolsets_are_named(shell: Shell) -> None:
     lean = shell.run("client-config", "cursor").stdout
     whole = shell.run("client-config", "cursor", "--toolset", "all", "--read-only").stdout
@@ -53,7 +68,9 @@ def test_a_registration_is_lean_unless_toolsets_are_named(shell: Shell) -> None:
     assert read_argv("cursor", chosen)[-3:] == ["serve", "--tools", "find_code,skill"]
 
 
-@pytest.mark.parametrize("client", ["gemini", "opencode", "qwen", "cline", "continue"])
+@pytest.mark.parametrize(
+    "client", ["gemini", "opencode", "qwen", "cline", "continue", "cursor", "zed", "claude-desktop"]
+)
 def test_clients_that_refuse_our_protocol_version_negotiate(shell: Shell, client: str) -> None:
     entry = CONFIG_READERS[client](shell.run("client-config", client).stdout)
 

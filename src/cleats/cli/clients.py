@@ -45,7 +45,8 @@ def _make_codex_entry(server: ServerCommand) -> dict[str, Any]:
 
 
 def _make_copilot_entry(server: ServerCommand) -> dict[str, Any]:
-    return {**_make_entry(server, type="local"), "tools": ["*"]}
+    # Its project file is also Claude Code's, which does not know the type `local`.
+    return {**_make_entry(server, type="stdio"), "tools": ["*"]}
 
 
 def _make_opencode_entry(server: ServerCommand) -> dict[str, Any]:
@@ -114,7 +115,7 @@ _IN_SESSION = "`/mcp` in a session shows whether it is connected."
 CLIENTS_BY_NAME: Mapping[str, McpClient] = {
     "claude-code": McpClient(
         title="Claude Code",
-        files={"project": {"any": ".mcp.json"}, "user": {"any": "~/.claude.json"}},
+        files={"user": {"any": "~/.claude.json"}, "project": {"any": ".mcp.json"}},
         key="mcpServers",
         make_entry=_make_typed_entry,
         add_command=("claude", "mcp", "add", "--scope", "user", SERVER_NAME, "--"),
@@ -130,23 +131,25 @@ CLIENTS_BY_NAME: Mapping[str, McpClient] = {
             }
         },
         key="mcpServers",
+        env=_NEGOTIATE,
         after="Quit Claude Desktop and start it again.",
     ),
     "cursor": McpClient(
         title="Cursor",
         files={"user": {"any": "~/.cursor/mcp.json"}, "project": {"any": ".cursor/mcp.json"}},
         key="mcpServers",
+        env=_NEGOTIATE,
         after="Restart Cursor; Customize in its sidebar lists it under MCPs.",
     ),
     "vscode": McpClient(
         title="VS Code",
         files={
-            "project": {"any": ".vscode/mcp.json"},
             "user": {
                 "Linux": "~/.config/Code/User/mcp.json",
                 "macOS": "~/Library/Application Support/Code/User/mcp.json",
                 "Windows": "~/AppData/Roaming/Code/User/mcp.json",
             },
+            "project": {"any": ".vscode/mcp.json"},
         },
         key="servers",
         make_entry=_make_typed_entry,
@@ -170,8 +173,16 @@ CLIENTS_BY_NAME: Mapping[str, McpClient] = {
     ),
     "zed": McpClient(
         title="Zed",
-        files={"user": {"any": "~/.config/zed/settings.json"}, "project": {"any": ".zed/settings.json"}},
+        files={
+            "user": {
+                "Linux": "~/.config/zed/settings.json",
+                "macOS": "~/.config/zed/settings.json",
+                "Windows": "~/AppData/Roaming/Zed/settings.json",
+            },
+            "project": {"any": ".zed/settings.json"},
+        },
         key="context_servers",
+        env=_NEGOTIATE,
         after="The settings of the agent panel list it; a green dot means that it runs.",
     ),
     "copilot": McpClient(
