@@ -21,7 +21,7 @@ from conformance.clients.script import (
     shorten,
 )
 
-SESSION_TIMEOUT_SECONDS = 120.0
+SESSION_TIMEOUT_SECONDS = 180.0
 """Seconds for a session, which takes ten to twenty; the machine may be busy."""
 
 INSTALL_TIMEOUT_SECONDS = 30.0
