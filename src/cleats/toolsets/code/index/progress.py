@@ -34,7 +34,7 @@ PHASE_PERCENTS = {
     "search": (87, 99),
     "publish": (99, 100),
 }
-"""The percentages of a full build at which each phase begins and ends, as measured on django."""
+"""The percentages of a full build at which each phase begins and ends."""
 
 
 ProgressCallback: TypeAlias = Callable[[BuildProgress], None]

@@ -36,11 +36,9 @@ LATE_HASH_FILE_NAME: Final = "late.mark"
 SHARD_FORMAT_VERSION: Final = 3
 """Rises when the same catalogue produces different shards."""
 
-SHARD_SIZES: Final = ((8, 16), (64, 128))
-"""Up to so many shards, the approximate number of files in each, all of which one changed file rewrites. Every shard
-costs a search some time, so there are few until each is full."""
-LARGE_SHARD_FILES: Final = 512
-"""The same in a larger repository."""
+SMALL_SHARD_FILES, LARGE_SHARD_FILES, MAX_SMALL_SHARDS = 16, 512, 8
+"""Approximate number of files in a shard, all of which one changed file rewrites. Every shard costs
+a search some time, so there are few until each is full."""
 
 _SELECT_FILES_SQL = "SELECT id, path, hash, problem, last_author, last_modified, churn FROM files"
 _SELECT_CONTENT_SQL = "SELECT facts, attributes, vectors FROM files WHERE id = ?"
@@ -200,7 +198,7 @@ def _deal_files(source: IndexCatalogue) -> list[list[_ShardFile]]:
 def choose_shard_count(file_count: int) -> int:
     """Return the number of shards for a number of files: a power of two."""
     count = 1
-    while count * next((files for shards, files in SHARD_SIZES if count < shards), LARGE_SHARD_FILES) < file_count:
+    while count * (SMALL_SHARD_FILES if count < MAX_SMALL_SHARDS else LARGE_SHARD_FILES) < file_count:
         count *= 2
     return count
 
