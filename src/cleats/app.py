@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iter
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from time import time
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import socket
 
     from cleats.toolsets.code.shared_engine import CodeEngine
+    from cleats.transports.mcp.description import ChangeAnnouncer, ServerDescription
     from cleats.transports.mcp.server import McpServer
     from cleats.transports.stdio import StdioWire
 
@@ -199,23 +201,28 @@ async def open_mcp_servers(
     from cleats.transports.mcp.server import McpServer  # noqa: PLC0415 - imports the SDK
 
     servers: list[McpServer] = []
-    announcements: set[asyncio.Task[None]] = set()
-
-    def announce_changes(*lists: ListName) -> None:
-        for server in servers:
-            announcements.add(task := asyncio.ensure_future(server.notify_changed(lists or ("tools",))))
-            task.add_done_callback(announcements.discard)
-
-    async with open_dispatcher(settings, served_toolsets, status, announce_changes) as dispatcher:
+    async with open_dispatcher(settings, served_toolsets, status, _build_announcer(servers)) as dispatcher:
         for view in views:
             visible = view(dispatcher)
-            toolset_lines = [f"- {toolset.name}: {toolset.purpose}" for toolset in visible.registry.toolsets]
-            advice = [toolset.advice for toolset in visible.registry.toolsets if toolset.advice]
-            instructions = "\n".join(["Cleats serves these toolsets to coding agents:", *toolset_lines, *advice])
-            block = capabilities.detect_capabilities(capabilities.find_lint_root(settings))
-            validation = settings.validation_errors
-            servers.append(McpServer(visible, capabilities=block, instructions=instructions, validation=validation))
+            description = _describe_server(settings, visible.registry)
+            servers.append(McpServer(visible, description, validation=settings.validation_errors))
         yield servers
+
+
+def _build_announcer(announcers: Sequence["ChangeAnnouncer"]) -> ListChangeCallback:
+    """Return the callback for changed lists; they are the tools' if the toolset does not say."""
+
+    def announce_changes(*lists: ListName) -> None:
+        for announcer in announcers:
+            announcer.announce_changes(lists or ("tools",))
+
+    return announce_changes
+
+
+def _describe_server(settings: Settings, registry: Registry) -> "ServerDescription":
+    from cleats.transports.mcp.description import ServerDescription  # noqa: PLC0415 - only when it is served
+
+    return ServerDescription(registry, capabilities.detect_capabilities(capabilities.find_lint_root(settings)))
 
 
 def _freeze_startup_objects() -> None:
@@ -262,17 +269,32 @@ async def serve_stdio(
     served_toolsets: Sequence[Toolset],
     status: ServerStatus,
     descriptors: tuple[int, int],
-    extend: Callable[["McpServer"], None] = lambda _server: None,
+    extend: Callable[["McpServer"], None] | None = None,
 ) -> None:
     """Serve MCP on two descriptors until the client disconnects or a signal arrives."""
-    from cleats.transports.mcp.server import serve_client  # noqa: PLC0415 - imports the SDK
+    from cleats.transports.lifecycle import flush_wire  # noqa: PLC0415 - only when it is served
+    from cleats.transports.mcp.handshake import Handshake  # noqa: PLC0415
 
-    opening = open_mcp_server(settings, served_toolsets, status)
-    async with _open_stdio(opening, descriptors) as (server, wire, stop):
-        extend(server)
+    limit, drain, protocol = settings.frame_limit, settings.drain, settings.protocol
+    announcers: list[ChangeAnnouncer] = []
+    opening = open_dispatcher(settings, served_toolsets, status, _build_announcer(announcers))
+    async with _open_stdio(opening, descriptors) as (dispatcher, wire, stop):
+        description = _describe_server(settings, dispatcher.registry)
+        handshake = Handshake(wire, description, limit=limit, protocol=protocol)
+        announcers.append(handshake)
         with _log_serving("mcp", served_toolsets, stop):
-            limit, drain, protocol = settings.frame_limit, settings.drain, settings.protocol
-            await serve_client(server, wire, shutdown=stop, limit=limit, drain=drain, protocol=protocol)
+            # An extended server would answer otherwise than its description.
+            if extend is None and not await handshake.run(stop):
+                await flush_wire(wire, timeout_seconds=drain)
+                return
+            gc.disable()  # until `_freeze_startup_objects`
+            sdk_server = await asyncio.to_thread(import_module, "cleats.transports.mcp.server")
+            server: McpServer = sdk_server.McpServer(dispatcher, description, validation=settings.validation_errors)
+            announcers.append(server)
+            if extend is not None:
+                extend(server)
+            _freeze_startup_objects()
+            await sdk_server.serve_client(server, wire, handshake, shutdown=stop, drain=drain, protocol=protocol)
 
 
 async def serve_rpc(

@@ -10,7 +10,7 @@ from cleats import app
 from cleats.contract.tools import outline_envelope, outline_schema
 from cleats.settings import Settings
 from cleats.toolsets.code.search import answer_schema
-from cleats.transports.mcp.tool_api import describe_tool
+from cleats.transports.mcp.description import describe_tool
 
 OUTPUT_SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from cleats.contract.arguments import ArgumentBinder, Schema
@@ -199,6 +200,8 @@ class Toolset:
     skills: SkillProvider | None = None
     ready: Callable[[], Awaitable[None]] | None = None
     """Returns if the required stores can be reached, otherwise raises; called every second."""
+    on_roots: Callable[[Sequence[Path]], None] | None = None
+    """Called with the folders that the client works in, if the toolset has no repository of its own."""
     routes: Sequence[Route] = ()
     """HTTP routes of the toolset, served by the HTTP surface; see `contract.routes`."""
 

@@ -124,9 +124,11 @@ class Notification:
 
 @dataclass(slots=True)
 class Response:
-    """The peer's answer to a request of ours."""
+    """The peer's answer to a request of ours: a result, or an error."""
 
     id: Any
+    result: Any = None
+    error: Any = None
 
 
 @dataclass(slots=True)
@@ -173,7 +175,7 @@ def parse_message(body: bytes) -> RpcMessage:
         return MalformedMessage(INVALID_REQUEST, f"Invalid request: {reason}")
     method = raw.get("method")
     if method is None and ("result" in raw or "error" in raw):
-        return Response(raw.get("id"))
+        return Response(raw.get("id"), raw.get("result"), raw.get("error"))
     return _parse_request(raw, method)
 
 
@@ -218,6 +220,12 @@ def encode_refusal(message: MalformedMessage, request_id: msgspec.Raw | None = N
     """Encode the error response to a malformed message, with its id or another spelling of it."""
     data = {"code": ErrorCode.INVALID_REQUEST.name}
     return encode_error(message.id if request_id is None else request_id, message.code, message.reason, data)
+
+
+def encode_request(request_id: RequestId, method: str, params: Any = None) -> bytes:
+    """Encode a request as one compact body."""
+    message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+    return _encode(message if params is None else {**message, "params": params})
 
 
 def encode_notification(method: str, params: Any = None) -> bytes:

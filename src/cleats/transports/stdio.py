@@ -29,7 +29,7 @@ class Wire(Protocol):
     """A duplex stream of bytes, such as stdio or a test's in-memory pair."""
 
     def receive(self, callback: ReceiveCallback) -> None:
-        """Start reading."""
+        """Start reading, or go on after a pause, with this callback."""
 
     def write(self, data: bytes) -> None:
         """Send bytes now, or as soon as the peer accepts them."""
@@ -65,7 +65,7 @@ class StdioWire:
         self._watches_peer = self._is_nonblocking and stat.S_ISFIFO(mode)
 
     def receive(self, callback: ReceiveCallback) -> None:
-        self._callback = callback
+        self._callback, self._paused = callback, False
         if self._watches_peer:
             # Nothing can be read from our end of this pipe, so the only possible event is that the other end was
             # closed. (A socket may also be stdin, and is not watched.)

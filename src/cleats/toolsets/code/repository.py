@@ -41,6 +41,11 @@ class Repository(Struct, frozen=True):
         """Return the name shared by all machines: the configured one, or the slug."""
         return configured_name or self.slug
 
+    @property
+    def is_marked(self) -> bool:
+        """True if the root has a marker, which shows that it is meant as a repository."""
+        return any((self.root / marker).exists() for marker in ROOT_MARKERS)
+
     def reject_unsuitable_root(self) -> None:
         """Reject the root of the file system, a home folder, and a bare repository.
 
@@ -50,15 +55,14 @@ class Repository(Struct, frozen=True):
             ToolError: INVALID_REQUEST, the folder must not be indexed.
         """
         root = self.root
-        if any((root / marker).exists() for marker in ROOT_MARKERS):
+        if self.is_marked:
             return
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path raises where there is none
         if root in {Path(root.anchor), home, home.resolve()}:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"{root} is no repository, and too much to index.",
-                hint="Name the folder of a project. If all of it is meant, make it a git "
-                f"repository, or put an empty {CONFIG_FILE_NAME} there.",
+                hint=f"If all of it is meant, make it a git repository, or put an empty {CONFIG_FILE_NAME} there.",
             )
         # Git looks for the same three entries.
         if (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir():

@@ -90,6 +90,7 @@ def build_toolset(settings: Settings, server_status: ServerStatus, engine: CodeE
     return Toolset(
         name="code",
         purpose="Index repositories, search them, and report on the indexes and on this server.",
+        on_roots=indexes.roots_callback,
         tools=(
             *IndexTools(indexes, engine.builds).tools(),
             *search_tool.tools(),

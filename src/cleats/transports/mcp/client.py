@@ -31,7 +31,7 @@ from pydantic import ValidationError
 
 from cleats.contract.snapshot import SNAPSHOT_FORMAT
 from cleats.system.processes import process
-from cleats.transports.mcp.tool_api import VENDOR_META_PREFIX
+from cleats.transports.mcp.description import VENDOR_META_PREFIX
 
 DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 """The time limit for the whole exchange. Interpreted servers take seconds to start."""

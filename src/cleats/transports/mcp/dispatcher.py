@@ -6,9 +6,10 @@ memory streams. The SDK's runner above still defines what each method means.
 """
 
 import asyncio
+import itertools
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
@@ -23,7 +24,8 @@ from cleats.contract.violations import make_type_violation
 from cleats.runtime.call import InFlightRequests, ToolCall
 from cleats.runtime.shutdown import Shutdown
 from cleats.transports import jsonrpc, lifecycle
-from cleats.transports.framing import LineFramer, OversizedFrame
+from cleats.transports.framing import OversizedFrame
+from cleats.transports.mcp.handshake import Handshake
 from cleats.transports.stdio import Wire
 
 log = logging.getLogger(__name__)
@@ -84,7 +86,7 @@ _TRANSPORT_CONTEXT = TransportContext(kind="stdio", can_send_request=False)
 
 
 class NotificationSender(ABC):
-    """A channel that sends notifications but no requests: we never send requests to a client."""
+    """A channel that sends notifications but no requests: a handler asks nothing of a client."""
 
     @abstractmethod
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
@@ -164,18 +166,20 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
     def __init__(
         self,
         wire: Wire,
+        handshake: Handshake,
         *,
-        limit: int,
         drain: float,
         shutdown: Shutdown,
         on_stopping: Callable[[], None] = lambda: None,
     ) -> None:
         self._wire, self._shutdown, self._on_stopping = wire, shutdown, on_stopping
-        self._framer = LineFramer(limit)
+        self._handshake, self._framer = handshake, handshake.framer
         self._drain_seconds = drain
         self._open_requests: InFlightRequests[InboundMessage] = InFlightRequests()
         self._notification_tasks: set[asyncio.Task[None]] = set()
         self._pending_writes: list[bytes] = []
+        self._sent_requests: dict[jsonrpc.RequestId, asyncio.Future[dict[str, Any]]] = {}
+        self._request_numbers = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._on_request: OnRequest
         self._on_notify: OnNotify
@@ -192,6 +196,9 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
         """Serve until the input ends or a shutdown is requested, then drain."""
         self._on_request, self._on_notify, self._intercept = on_request, on_notify, on_notify_intercept
         task_status.started()
+        self._handle_frames(self._handshake.unanswered)
+        if self._handshake.has_input_ended:
+            self._shutdown.request("end of input")
         self._wire.receive(self._receive_chunk)
         await self._shutdown.requested.wait()
         self._wire.stop()
@@ -210,14 +217,37 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
     ) -> None:
         self._queue_write(jsonrpc.encode_notification(method, params))
 
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        opts: CallOptions | None = None,  # noqa: ARG002 - the one caller has a timeout of its own
+    ) -> dict[str, Any]:
+        """Send a request to the client and return its result.
+
+        Raises:
+            MCPError: The client answered with an error.
+        """
+        request_id = f"cleats-{next(self._request_numbers)}"
+        answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        self._sent_requests[request_id] = answer
+        try:
+            self._queue_write(jsonrpc.encode_request(request_id, method, params))
+            return await answer
+        finally:
+            del self._sent_requests[request_id]
+
     def _receive_chunk(self, chunk: bytes) -> None:
-        for frame in self._framer.feed(chunk) if chunk else self._framer.close():
+        self._handle_frames(self._framer.feed(chunk) if chunk else self._framer.close())
+        if not chunk:
+            self._shutdown.request("end of input")
+
+    def _handle_frames(self, frames: Iterable[bytes | OversizedFrame]) -> None:
+        for frame in frames:
             if isinstance(frame, OversizedFrame):
                 self._handle_message(malformed_request(f"over the limit of {frame.limit} bytes"))
             else:
                 self._handle_message(parse_message(frame))
-        if not chunk:
-            self._shutdown.request("end of input")
 
     def _handle_message(self, message: jsonrpc.RpcMessage) -> None:
         match message:
@@ -228,9 +258,18 @@ class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
             case jsonrpc.MalformedMessage():
                 self._queue_write(jsonrpc.encode_refusal(message))
             case jsonrpc.Response():
-                # We send no requests, so this answers none. It is dropped rather than refused, so that two confused
-                # peers cannot exchange errors for ever.
-                log.debug("response.dropped id=%r", message.id)
+                self._accept_response(message)
+
+    def _accept_response(self, response: jsonrpc.Response) -> None:
+        answer = self._sent_requests.get(response.id) if jsonrpc.is_request_id(response.id) else None
+        if answer is None or answer.done():
+            # It answers no request of ours. It is dropped rather than refused, so that two confused peers cannot
+            # exchange errors for ever.
+            log.debug("response.dropped id=%r", response.id)
+        elif isinstance(response.result, dict):
+            answer.set_result(response.result)
+        else:
+            answer.set_exception(MCPError(INTERNAL_ERROR, "The client answered with an error."))
 
     def _start_request(self, request: jsonrpc.Request) -> None:
         inbound = InboundMessage(self, request.id, request.params)

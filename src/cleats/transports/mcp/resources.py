@@ -27,6 +27,7 @@ from cleats.contract.resources import (
     SkillProvider,
     slice_page,
 )
+from cleats.transports.mcp.description import SKILLS_EXTENSION
 from cleats.transports.mcp.dispatcher import invalid_request_error
 
 if TYPE_CHECKING:
@@ -178,7 +179,6 @@ def _render_prompt(prompt: Prompt) -> dict[str, Any]:
     return {"name": prompt.name, "description": prompt.description, "arguments": arguments}
 
 
-EXTENSION_ID = "io.modelcontextprotocol/skills"
 SKILLS_PER_PAGE = 50
 """The page size of listings. Each skill is read and hashed for it, with all of its files."""
 
@@ -209,7 +209,7 @@ class SkillsExtension:
         add("skills/list", types.PaginatedRequestParams, self.list_skills)
         add("skills/get", UriParams, self.get_skill)
         add("resources/directory/read", DirectoryParams, self.read_directory)
-        server.extensions[EXTENSION_ID] = {"directoryRead": True}
+        server.extensions.update(SKILLS_EXTENSION)
 
     async def list_skills(self, ctx: SdkContext, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
         listers = [provider.list for provider in self._providers]

@@ -5,9 +5,10 @@ with the 2026-07-28 envelope the stateless one. The rules are the SDK's; `tools/
 our surface, every other method through the SDK's runner.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.server.connection import Connection, NotifyOnlyOutbound
@@ -25,23 +26,22 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
-from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from cleats.contract.resources import ListName
 from cleats.contract.tools import Toolset
-from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
+from cleats.contract.versions import PROTOCOL_VERSION, TOOLING_VERSION
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.shutdown import Shutdown
+from cleats.transports import jsonrpc
+from cleats.transports.mcp.description import CAPABILITY_BLOCK_NAME, SERVER_NAME, SERVER_TITLE, ServerDescription
 from cleats.transports.mcp.dispatcher import InboundMessage, WireDispatcher, error_from_exception
+from cleats.transports.mcp.handshake import Handshake, ProtocolMode, has_envelope
 from cleats.transports.mcp.resources import PromptHandlers, ResourceHandlers, SkillsExtension
+from cleats.transports.mcp.roots import ClientRoots
 from cleats.transports.mcp.tool_api import ToolSurface, ValidationMode
 from cleats.transports.stdio import Wire
-
-SERVER_NAME = "cleats"
-CAPABILITY_BLOCK_NAME = "pairofcleats"
-"""The key of our block under `capabilities.experimental`."""
-
 
 _LIST_CHANGED_EVENTS: Mapping[ListName, Callable[[], ServerEvent]] = {
     "tools": ToolsListChanged,
@@ -56,30 +56,29 @@ class McpServer(Server[None]):
     def __init__(
         self,
         dispatcher: Dispatcher,
+        description: ServerDescription,
         *,
-        capabilities: Mapping[str, Any],
-        instructions: str,
         validation: ValidationMode = "protocol",
     ) -> None:
         self.tools: ToolSurface
         super().__init__(
             SERVER_NAME,
             version=TOOLING_VERSION,
-            title="Cleats",
-            instructions=instructions,
+            title=SERVER_TITLE,
+            instructions=description.instructions,
             on_list_tools=cast("Any", self._handle_tools),
             on_call_tool=cast("Any", self._handle_tools),
             get_tool_input_schema=lambda name: self.tools.find_input_schema(name),  # noqa: PLW0108 - they come next
         )
-        self.tools = ToolSurface(dispatcher, server_info=self.server_info_stamp, validation=validation)
-        versions = {"schemaVersion": SCHEMA_VERSION, "toolingVersion": TOOLING_VERSION}
-        self._capability_block = {**versions, "transport": "sdk", "capabilities": dict(capabilities)}
+        self.tools = ToolSurface(dispatcher, description, validation=validation)
+        self._capability_block = description.capability_block
         # A span per message is the dispatcher's job here, and it is cheaper at it.
         self.middleware = [self._handle_message]
         self._connections: set[Connection] = set()
+        self._announcements: set[asyncio.Task[None]] = set()
         self.bus = InMemorySubscriptionBus()
         self.streams: ListenHandler | None = None
-        if any(toolset.changes for toolset in dispatcher.registry.toolsets):
+        if description.lists_change:
             self.streams = ListenHandler(self.bus)
             self.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self.streams)
         self._offered_lists: set[ListName] = set()
@@ -118,6 +117,11 @@ class McpServer(Server[None]):
             extensions,
             protocol_version=protocol_version,
         )
+
+    def announce_changes(self, lists: Collection[ListName]) -> None:
+        """Start to notify every connected client which lists changed."""
+        self._announcements.add(task := asyncio.ensure_future(self.notify_changed(lists)))
+        task.add_done_callback(self._announcements.discard)
 
     async def notify_changed(self, lists: Collection[ListName]) -> None:
         """Notify every connected client which lists changed, in the form of its protocol era."""
@@ -174,19 +178,29 @@ class SessionChannel:
             await self.ctx.session.report_progress(params["progress"], params.get("total"), params.get("message"))
 
 
-ProtocolMode = Literal["pin", "negotiate"]
-"""Answer every handshake with our one version (`pin`), or with the client's if we know it."""
-
 MessageParams = Mapping[str, Any] | None
 
 
 async def serve_client(
-    server: McpServer, wire: Wire, *, shutdown: Shutdown, limit: int, drain: float, protocol: ProtocolMode = "pin"
+    server: McpServer,
+    wire: Wire,
+    handshake: Handshake,
+    *,
+    shutdown: Shutdown,
+    drain: float,
+    protocol: ProtocolMode = "pin",
 ) -> None:
-    """Serve one client until it leaves or the server is asked to stop."""
-    dispatcher = WireDispatcher(wire, limit=limit, drain=drain, shutdown=shutdown, on_stopping=server.close_streams)
+    """Serve one client, after its handshake, until it leaves or the server is asked to stop."""
+
+    def stop_waiting() -> None:
+        server.close_streams()
+        mcp_connection.roots.close()
+
+    dispatcher = WireDispatcher(wire, handshake, drain=drain, shutdown=shutdown, on_stopping=stop_waiting)
     mcp_connection = McpConnection(server, dispatcher, protocol)
     try:
+        await mcp_connection.replay(handshake.replayable)
+        await server.notify_changed(handshake.changed_lists)
         await dispatcher.run(mcp_connection.on_request, mcp_connection.on_notify)
     finally:
         await aclose_shielded(mcp_connection.connection)
@@ -197,21 +211,32 @@ class McpConnection:
 
     def __init__(self, server: McpServer, dispatcher: WireDispatcher, protocol: ProtocolMode) -> None:
         self.connection = Connection.for_loop(dispatcher)
-        self._server = server
+        self._server, self._dispatcher = server, dispatcher
         self._pins_version = protocol == "pin"
         self._open_envelope = partial(Connection.from_envelope, outbound=NotifyOnlyOutbound(dispatcher))
         self._runner = ServerRunner(server, self.connection, None)
         self._is_modern: bool | None = None
+        toolsets = server.tools.dispatcher.registry.toolsets
+        self.roots = ClientRoots(self.connection, [toolset.on_roots for toolset in toolsets if toolset.on_roots])
+
+    async def replay(self, messages: Sequence[jsonrpc.Request | jsonrpc.Notification]) -> None:
+        """Bring the session to the state after these messages, which have been answered before it existed."""
+        for message in messages:
+            if isinstance(message, jsonrpc.Request):
+                inbound = InboundMessage(self._dispatcher, message.id, message.params)
+                await self.on_request(inbound, message.method, message.params)
+            else:
+                inbound = InboundMessage(self._dispatcher, None, message.params)
+                await self.on_notify(inbound, message.method, message.params)
 
     async def on_request(self, inbound: Any, method: str, params: MessageParams) -> dict[str, Any]:
         """Answer one request."""
-        meta = params.get("_meta") if params else None
-        has_envelope = method != "initialize" and isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta
+        is_enveloped = method != "initialize" and has_envelope(params or {})
         if self._is_modern is None:
-            self._is_modern = has_envelope
+            self._is_modern = is_enveloped
         if self._is_modern:
             return await self._answer_stateless_era(inbound, method, params)
-        if has_envelope:
+        if is_enveloped:
             raise MCPError(
                 INVALID_REQUEST,
                 "This connection began with a handshake; requests with the 2026-07-28 envelope are not accepted on it.",
@@ -222,6 +247,7 @@ class McpConnection:
         """Handle one notification."""
         if not self._is_modern:
             await self._runner.on_notify(inbound, method, params)
+            self.roots.handle_notification(method)
             return
         connection = self._open_envelope(LATEST_MODERN_VERSION, None, None)
         await ServerRunner(self._server, connection, None).on_notify(inbound, method, params)
@@ -258,6 +284,7 @@ class McpConnection:
         return await serve_one(self._server, inbound, method, params, connection=connection, lifespan_state=None)
 
     async def _call_tool(self, inbound: InboundMessage, params: MessageParams, *, modern: bool) -> dict[str, Any]:
+        await self.roots.wait_until_known()
         request_id, on_begin = str(inbound.request_id), inbound.begin_call
         return await self._server.tools.call_tool(
             params, request_id=request_id, channel=inbound, modern=modern, raw=True, on_begin=on_begin

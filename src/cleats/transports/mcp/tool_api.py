@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
-from mcp_types import SERVER_INFO_META_KEY
 from mcp_types import methods as mcp_methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
@@ -16,15 +15,12 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Outcome, Rejected
 from cleats.contract.payload import AnswerMeta
 from cleats.contract.tools import Tool
-from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.transports.jsonrpc import encode_answer, render_encodable
+from cleats.transports.mcp.description import SERVER_STAMP, ServerDescription
 from cleats.transports.mcp.dispatcher import invalid_request_error, mistyped_param_error, protocol_error
-
-VENDOR_META_PREFIX = "pairofcleats/"
-"""The namespace of our keys in the `_meta` of a tool definition."""
 
 ValidationMode = Literal["protocol", "tool"]
 """Report bad arguments as a JSON-RPC error (`protocol`) or as a tool result (`tool`)."""
@@ -41,11 +37,11 @@ class ToolSurface:
     """The methods `tools/list` and `tools/call`."""
 
     def __init__(
-        self, dispatcher: Dispatcher, *, server_info: Mapping[str, Any], validation: ValidationMode = "protocol"
+        self, dispatcher: Dispatcher, description: ServerDescription, *, validation: ValidationMode = "protocol"
     ) -> None:
         self.dispatcher = dispatcher
+        self.description = description
         self._validation = validation
-        self._server_stamp = {SERVER_INFO_META_KEY: dict(server_info)}
         self._listings: dict[bool, dict[str, Any]] = {}
 
     def invalidate_listings(self) -> None:
@@ -93,7 +89,7 @@ class ToolSurface:
         result = render_encodable(lambda outcome: _render_result(tool, outcome, call.meta, raw=raw), outcome, tool.name)
         if modern:
             result["resultType"] = "complete"
-            result["_meta"] = self._server_stamp
+            result["_meta"] = SERVER_STAMP
         return result
 
     def find_input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -104,40 +100,11 @@ class ToolSurface:
             return None
 
     def _build_listing(self, *, modern: bool) -> dict[str, Any]:
-        result: dict[str, Any] = {"tools": [describe_tool(tool) for tool in self.dispatcher.registry]}
-        if modern:
-            result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        result = self.description.build_tool_list(modern=modern)
         version = LATEST_MODERN_VERSION if modern else LATEST_HANDSHAKE_VERSION
         # The SDK's own rules for what may be on the wire at this version, applied once.
         listing: dict[str, Any] = mcp_methods.serialize_server_result("tools/list", version, result)
-        if modern:
-            listing["_meta"] = self._server_stamp
         return listing
-
-
-def describe_tool(tool: Tool) -> dict[str, Any]:
-    """Return a tool as `tools/list` lists it."""
-    fields: dict[str, Any] = {
-        "name": tool.name,
-        "description": tool.current_description,
-        "inputSchema": dict(tool.input),
-        "annotations": tool.hints.as_json(),
-        "_meta": {
-            VENDOR_META_PREFIX + "schemaVersion": tool.version,
-            VENDOR_META_PREFIX + "contractVersion": SCHEMA_VERSION,
-            VENDOR_META_PREFIX + "toolingVersion": TOOLING_VERSION,
-        },
-    }
-    if tool.title:
-        fields["title"] = tool.title
-        fields["annotations"]["title"] = tool.title  # where clients of 2025 look for it
-    if tool.search_hint:
-        fields["_meta"]["anthropic/searchHint"] = tool.search_hint
-    if tool.always_load:
-        fields["_meta"]["anthropic/alwaysLoad"] = True
-    if tool.listed_schema is not None:
-        fields["outputSchema"] = dict(tool.listed_schema)
-    return fields
 
 
 def _parse_call(params: Mapping[str, Any] | None, request_id: str, channel: NotificationChannel) -> ToolCall:

@@ -88,7 +88,7 @@ async def test_without_an_index_the_answer_names_repositories_that_have_one(worl
         _, outcome = await call_tool(dispatcher, "search", query="first")
 
     assert isinstance(outcome, Failed)
-    assert outcome.error.hint.endswith(f"These have one, for repoPath: {other.root}.")
+    assert outcome.error.hint.endswith(f"These have an index, for repoPath: {other.root}.")
 
 
 async def test_a_full_answer_leaves_out_the_text_of_the_lowest_hits_when_it_is_too_long(

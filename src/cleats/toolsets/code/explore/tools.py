@@ -27,7 +27,7 @@ class ExploreTools:
     """The handlers of the tools, and the state that they share."""
 
     def __init__(self, engine: "CodeEngine") -> None:
-        self._indexes, self._search_tool, self._builds = engine.indexes, engine.search_tool, engine.builds
+        self.indexes, self._search_tool, self._builds = engine.indexes, engine.search_tool, engine.builds
         self._state: tuple[DeclarationReader, ChangedFiles] | None = None
         self._state_lock = threading.Lock()
 
@@ -40,7 +40,7 @@ class ExploreTools:
             return self._state
 
     async def _run(self, work: Work, args: Mapping[str, Any], context: Context) -> str:
-        repository = self._indexes.find_repository(args.get("repo"))
+        repository = self.indexes.find_suitable_repository(args.get("repo"), "repo")
         context.about(str(repository.root))
         cancelled = threading.Event()
         try:
@@ -55,7 +55,7 @@ class ExploreTools:
             finder = CodeFinder(self._search_tool, *self._load_state())
             return finder.find(repository, given, build_state, is_cancelled)
 
-        repository = self._indexes.find_repository(args.get("repo"))
+        repository = self.indexes.find_suitable_repository(args.get("repo"), "repo")
         build_state = self._prepare_index(repository)
         return await self._run(find, args, context)
 
@@ -119,6 +119,7 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
             " you know the exact text. No index has to be built first."
         ),
         running=engine.lifespan,
+        on_roots=explore.indexes.roots_callback,
         tools=(
             Tool(
                 name="find_code",

@@ -6,6 +6,7 @@ needed.
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,6 +101,7 @@ class Indexes:
         self.grace: float = settings.grace
         self.records = RecordStores(settings, Path(self.options.records))
         self._settings = settings
+        self._default_folder = settings.project_dir
         self._open_remotes = open_remotes
 
     @cached_property
@@ -123,7 +125,36 @@ class Indexes:
         Raises:
             ToolError: INVALID_REQUEST, there is no such folder.
         """
-        return Repository.from_path(path, self._settings.project_dir, self._has_index)
+        return Repository.from_path(path, self._default_folder, self._has_index)
+
+    def find_suitable_repository(self, path: str | None, argument: str) -> Repository:
+        """Return the repository that a caller means with an argument, to be read as a whole.
+
+        Raises:
+            ToolError: INVALID_REQUEST, there is no such folder, or it is no repository and too large.
+        """
+        repository = self.find_repository(path)
+        try:
+            repository.reject_unsuitable_root()
+        except ToolError as error:
+            hint = f"Give the folder of a project as {argument}.{self._suggest_repositories(argument)} {error.hint}"
+            raise ToolError(error.code, error.message, hint=hint) from None
+        return repository
+
+    @property
+    def roots_callback(self) -> Callable[[Sequence[Path]], None] | None:
+        """The callback for the folders of a client; None if there is a repository or it was configured."""
+        with suppress(ToolError, OSError):
+            repository = self.find_repository(None)
+            if self._default_folder == Path.cwd() and not repository.is_marked and not self._has_index(repository):
+                return self._use_first_root
+        return None
+
+    def _use_first_root(self, folders: Sequence[Path]) -> None:
+        """Use the first repository among some folders, else the first folder, for calls that name none."""
+        existing = [folder for folder in folders if folder.is_dir()]
+        marked = [folder for folder in existing if Repository.from_path(None, folder).is_marked]
+        self._default_folder = next(iter([*marked, *existing]), self._settings.project_dir)
 
     def read_workspace(self, path: str, within: str | None = None) -> "Workspace":
         """Read the repositories that a workspace file names, which must be within a repository if one is given.
@@ -135,7 +166,7 @@ class Indexes:
 
         cache = self._settings.cache_dir
         if within is None:
-            return Workspace.read(path, self._settings.project_dir, cache)
+            return Workspace.read(path, self._default_folder, cache)
         root = self.find_repository(within).root
         return Workspace.read(path, root, cache, within=root)
 
@@ -202,17 +233,18 @@ class Indexes:
         raise ToolError(
             ErrorCode.NO_INDEX,
             f"{repository.root} has no index{version_note}{parent_note}.",
-            hint=f"Call build_index, or run `cleats index`, in it first.{self._suggest_repositories()}",
+            hint="Call build_index, or run `cleats index`, in it first, or give another repository as repoPath."
+            f"{self._suggest_repositories('repoPath')}",
         )
 
-    def _suggest_repositories(self) -> str:
+    def _suggest_repositories(self, argument: str) -> str:
         """Return a sentence with the repositories that have an index, the most recent first; empty if none has."""
         from cleats.toolsets.code.index.cache import list_indexes  # noqa: PLC0415 - only errors need it
 
         indexes = reversed(list_indexes(self._settings.cache_dir))
         roots = [index.root for index in indexes if index.generation is not None]
         names = [str(root) for root in roots if root is not None and root.is_dir()][:MAX_SUGGESTED_REPOSITORIES]
-        return f" These have one, for repoPath: {', '.join(names)}." if names else ""
+        return f" These have an index, for {argument}: {', '.join(names)}." if names else ""
 
     async def check_freshness(self, repository: Repository, *, max_wait: float | None = None) -> "Freshness | None":
         """Compare an index with its files, see `FreshnessWatch`; return None when there is no index."""

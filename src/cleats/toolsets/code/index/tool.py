@@ -31,7 +31,7 @@ class IndexTools:
         self._indexes, self._builds = indexes, builds
 
     async def build_index(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        repository = self._indexes.find_repository(args.get("repoPath"))
+        repository = self._indexes.find_suitable_repository(args.get("repoPath"), "repoPath")
         context.about(str(repository.root))
         options = self._make_options(args, repository)
         result = await self._indexes.build_index(repository, options, create_progress_reporter(context))
