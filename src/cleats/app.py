@@ -3,10 +3,10 @@
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,22 +51,16 @@ def _load_builtin_toolset(
 
             return explore.build_toolset(open_code_engine())
         case "skills":
-            from cleats.toolsets.skills import tools as skills  # noqa: PLC0415
-
-            return skills.toolset(settings)
+            from cleats.toolsets.skills.tools import toolset as build_toolset  # noqa: PLC0415
         case "assets":
-            from cleats.toolsets.assets import tools as assets  # noqa: PLC0415
-
-            return assets.toolset(settings)
-    from cleats.toolsets.launch import tools as launch  # noqa: PLC0415
-
-    return launch.build_toolset(settings)
+            from cleats.toolsets.assets.tools import toolset as build_toolset  # noqa: PLC0415
+        case _:
+            from cleats.toolsets.launch.tools import build_toolset  # noqa: PLC0415
+    return build_toolset(settings)
 
 
-BUILTIN_TOOLSETS: "Mapping[str, Callable[[Settings, ServerStatus, Callable[[], CodeEngine]], Toolset]]" = {
-    name: partial(_load_builtin_toolset, name) for name in ("code", "explore", "skills", "assets", "launch")
-}
-"""Every built-in toolset by name, loaded on request."""
+BUILTIN_TOOLSETS = ("code", "explore", "skills", "assets", "launch")
+"""Every built-in toolset by name."""
 
 
 def list_toolset_names() -> tuple[str, ...]:
@@ -97,12 +91,12 @@ def load_toolsets(settings: Settings, names: Iterable[str], status: ServerStatus
 
     loaded: list[Toolset] = []
     for name in (requested_names := tuple(names)) or BUILTIN_TOOLSETS:
-        if (load_builtin := BUILTIN_TOOLSETS.get(name)) is None:
+        if name in BUILTIN_TOOLSETS:
+            loaded.append(_load_builtin_toolset(name, settings, status, open_code_engine))
+        else:
             from cleats.toolsets.plugins import load_plugin_toolset  # noqa: PLC0415 - only when it is served
 
             loaded.append(load_plugin_toolset(name, settings, loaded))
-        else:
-            loaded.append(load_builtin(settings, status, open_code_engine))
     return loaded if requested_names else [*loaded, *load_servable_plugins(settings, loaded)]
 
 
