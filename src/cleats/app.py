@@ -3,10 +3,9 @@
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +21,7 @@ from cleats.runtime import capabilities, shutdown, spans
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.server_status import ServerStatus
 from cleats.runtime.telemetry import CallTelemetry
-from cleats.settings import SettingError, Settings
+from cleats.settings import Settings
 
 if TYPE_CHECKING:
     import socket
@@ -43,13 +42,13 @@ def _load_builtin_toolset(
     # Each is imported only when it is served.
     match name:
         case "code":
-            from cleats.toolsets.code import tools as code  # noqa: PLC0415
+            from cleats.toolsets.code.tools import build_toolset as build_code_toolset  # noqa: PLC0415
 
-            return code.build_toolset(settings, status, open_code_engine())
+            return build_code_toolset(settings, status, open_code_engine())
         case "explore":
-            from cleats.toolsets.code.explore import tools as explore  # noqa: PLC0415
+            from cleats.toolsets.code.explore.tools import build_toolset as build_explore_toolset  # noqa: PLC0415
 
-            return explore.build_toolset(open_code_engine())
+            return build_explore_toolset(open_code_engine())
         case "skills":
             from cleats.toolsets.skills.tools import toolset as build_toolset  # noqa: PLC0415
         case "assets":
@@ -59,8 +58,10 @@ def _load_builtin_toolset(
     return build_toolset(settings)
 
 
-BUILTIN_TOOLSETS = ("code", "explore", "skills", "assets", "launch")
-"""Every built-in toolset by name."""
+BUILTIN_TOOLSETS: "Mapping[str, Callable[[Settings, ServerStatus, Callable[[], CodeEngine]], Toolset]]" = {
+    name: partial(_load_builtin_toolset, name) for name in ("code", "explore", "skills", "assets", "launch")
+}
+"""Every built-in toolset by name, loaded on request."""
 
 
 def list_toolset_names() -> tuple[str, ...]:
@@ -91,40 +92,13 @@ def load_toolsets(settings: Settings, names: Iterable[str], status: ServerStatus
 
     loaded: list[Toolset] = []
     for name in (requested_names := tuple(names)) or BUILTIN_TOOLSETS:
-        if name in BUILTIN_TOOLSETS:
-            loaded.append(_load_builtin_toolset(name, settings, status, open_code_engine))
-        else:
+        if (load_builtin := BUILTIN_TOOLSETS.get(name)) is None:
             from cleats.toolsets.plugins import load_plugin_toolset  # noqa: PLC0415 - only when it is served
 
             loaded.append(load_plugin_toolset(name, settings, loaded))
+        else:
+            loaded.append(load_builtin(settings, status, open_code_engine))
     return loaded if requested_names else [*loaded, *load_servable_plugins(settings, loaded)]
-
-
-def select_tools(toolsets: Iterable[Toolset], names: Collection[str] = (), *, read_only: bool = False) -> list[Toolset]:
-    """Return toolsets with only the named tools, or all of them; with `read_only`, only those that change nothing.
-
-    Raises:
-        SettingError: A name is unknown, or no tool is left.
-    """
-    loaded = list(toolsets)
-    known_names = {tool.name for toolset in loaded for tool in toolset.tools}
-    if unknown := sorted(set(names) - known_names):
-        raise SettingError(f"unknown tools: {', '.join(unknown)}; the toolsets have: {', '.join(sorted(known_names))}")
-    selected = [
-        replace(
-            toolset,
-            tools=tuple(
-                tool
-                for tool in toolset.tools
-                if (not names or tool.name in names) and (not read_only or tool.hints.read_only)
-            ),
-        )
-        for toolset in loaded
-    ]
-    served = [toolset for toolset in selected if toolset.tools]
-    if not served:
-        raise SettingError("no tool is left to serve")
-    return served
 
 
 def load_servable_plugins(settings: Settings, served_toolsets: Sequence[Toolset]) -> list[Toolset]:

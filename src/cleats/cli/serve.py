@@ -1,10 +1,11 @@
 """The commands that serve: `serve`, `http` and `worker`, and `token`, which makes tokens for callers."""
 
+import dataclasses
 import errno
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -72,7 +73,7 @@ def _start_server(
         tool_names = [name.strip() for name in (tools or "").split(",") if name.strip()]
         served = app.load_toolsets(settings, toolsets, status)
         if tool_names or read_only:
-            served = app.select_tools(served, tool_names, read_only=read_only)
+            served = _select_tools(served, tool_names, read_only=read_only)
         try:
             yield settings, served, status, descriptors
         finally:
@@ -278,3 +279,29 @@ def new(
         return
     notice = "# That is the token, shown this once. Add this to the file of tokens:"
     click.echo(f"{secret}\n\n{notice}\n{entry_text}", nl=False)
+
+
+def _select_tools(toolsets: "Sequence[Toolset]", names: Collection[str], *, read_only: bool) -> "list[Toolset]":
+    """Return toolsets with only the named tools, or all of them; with `read_only`, only those that change nothing.
+
+    Raises:
+        SettingError: A name is unknown, or no tool is left.
+    """
+    known_names = {tool.name for toolset in toolsets for tool in toolset.tools}
+    if unknown := sorted(set(names) - known_names):
+        raise SettingError(f"unknown tools: {', '.join(unknown)}; the toolsets have: {', '.join(sorted(known_names))}")
+    selected = [
+        dataclasses.replace(
+            toolset,
+            tools=tuple(
+                tool
+                for tool in toolset.tools
+                if (not names or tool.name in names) and (not read_only or tool.hints.read_only)
+            ),
+        )
+        for toolset in toolsets
+    ]
+    served = [toolset for toolset in selected if toolset.tools]
+    if not served:
+        raise SettingError("no tool is left to serve")
+    return served
