@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.languages.language_names import (
-    LANGUAGE_NAMES,
     UNKNOWN_LANGUAGE,
     detect_language_by_interpreter,
     detect_language_by_path,
@@ -283,8 +282,7 @@ def _detect_by_shebang(line: str) -> str:
     words = [word for word in line[2:].split() if not word.startswith("-") and "=" not in word]
     if words and words[0].rsplit("/", 1)[-1] == "env":
         words = words[1:]
-    lang = detect_language_by_interpreter(words[0]) if words else ""
-    return lang if lang in LANGUAGE_NAMES else ""
+    return detect_language_by_interpreter(words[0]) if words else ""
 
 
 def _is_log(head: bytes) -> bool:

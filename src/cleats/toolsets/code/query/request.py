@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from time import time
 from typing import Any, Final, NamedTuple
@@ -215,22 +214,13 @@ def _resolve_kinds(argument: SearchArgument, value: Any) -> Iterator[str]:
 
 
 def _resolve_languages(argument: SearchArgument, value: Any) -> Iterator[str]:
-    languages_by_name = _map_language_names()
+    from cleats.toolsets.code.analysis.languages.language_names import map_languages_by_name  # noqa: PLC0415 - large
+
+    languages_by_name = map_languages_by_name()
     for text in _split_texts(argument, value):
         if not (languages := languages_by_name.get(text.lower())):
             raise _make_argument_error(argument, text, "is no language", _suggest_nearest(text, languages_by_name))
         yield from languages
-
-
-@cache
-def _map_language_names() -> dict[str, list[str]]:
-    from cleats.toolsets.code.analysis.languages.language_names import LANGUAGE_NAMES  # noqa: PLC0415 - a large table
-
-    languages_by_name: dict[str, list[str]] = {}
-    for language, about in LANGUAGE_NAMES.items():
-        for name in dict.fromkeys((language, *about.aliases, about.title.lower())):
-            languages_by_name.setdefault(name, []).append(language)
-    return languages_by_name
 
 
 def _suggest_nearest(text: str, candidates: Iterable[str]) -> str:
