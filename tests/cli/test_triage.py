@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cleats.toolsets.code.triage.tool_schemas import SOURCE_NAMES
+from cleats.toolsets.code.records.model import SOURCE_NAMES
 from tests.support.postgres import create_database
 from tests.support.shell import Shell
 from tests.support.triage import LOADER_SOURCE, REPORTS_FOLDER

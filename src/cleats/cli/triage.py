@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -11,11 +11,10 @@ from cleats.cli.output import echo_json, format_columns, format_count, is_json_r
 from cleats.cli.tool_command import call_tool, exit_with_error, json_command, repo_option
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
-from cleats.toolsets.code.triage.tool_schemas import DECISION_ARGUMENTS, SOURCE_NAMES
+from cleats.toolsets.code.records.model import SOURCE_NAMES, DecisionStatus, TriageRecord
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.records.archive import RecordArchive
-    from cleats.toolsets.code.records.model import TriageRecord
 
 SEVERITY_ORDER = ("critical", "high", "medium", "low", "info", "none")
 
@@ -94,7 +93,7 @@ def _summarize_ingestion(answer: Mapping[str, Any]) -> str:
 
 @triage.command()
 @click.argument("finding")
-@click.argument("status", type=click.Choice(DECISION_ARGUMENTS["status"]["enum"]))
+@click.argument("status", type=click.Choice(get_args(DecisionStatus)))
 @click.option("--because", "justification", metavar="TEXT", help="Why.")
 @click.option("--code", "codes", multiple=True, help="A justification by its code; repeatable.")
 @click.option("--evidence", multiple=True, help="A path, a link, a commit; repeatable.")
@@ -264,14 +263,14 @@ def _current_decisions(archive: "RecordArchive") -> dict[str, str]:
     return {key: item.status for key, item in newest.items() if not is_expired(item, now)}
 
 
-def _format_location(record: "TriageRecord") -> str:
+def _format_location(record: TriageRecord) -> str:
     if not record.locations:
         return ""
     first = record.locations[0]
     return f"{first.path}:{first.start_line}" if first.start_line else first.path
 
 
-def _severity_rank(record: "TriageRecord") -> int:
+def _severity_rank(record: TriageRecord) -> int:
     severity = record.vuln.severity
     return SEVERITY_ORDER.index(severity) if severity in SEVERITY_ORDER else len(SEVERITY_ORDER)
 

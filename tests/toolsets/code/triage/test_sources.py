@@ -1,11 +1,13 @@
 """Every kind of report, converted to records."""
 
+import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from cleats.toolsets.code.records.model import Cvss, Location, Package
-from cleats.toolsets.code.triage import tool_schemas
+from cleats.toolsets.code import triage
+from cleats.toolsets.code.records.model import SOURCE_NAMES, Cvss, DecisionStatus, Location, Package
 from cleats.toolsets.code.triage.ingest import parse_finding
 from cleats.toolsets.code.triage.sources.registry import SOURCES_BY_NAME
 from cleats.toolsets.code.triage.values import compute_base_score, parse_cvss
@@ -261,5 +263,11 @@ def test_a_score_out_of_range_is_not_believed() -> None:
     assert parse_cvss("", -1) is None
 
 
-def test_every_source_that_the_schema_names_can_be_read() -> None:
-    assert set(tool_schemas.SOURCE_NAMES) == set(SOURCES_BY_NAME)
+def test_the_schemas_name_every_source_and_every_status() -> None:
+    declarations = json.loads((Path(triage.__file__).parent / "tools.json").read_bytes())
+    source = declarations["triage_ingest"]["input"]["properties"]["source"]
+    status = declarations["triage_decision"]["input"]["properties"]["status"]
+
+    assert tuple(source["enum"]) == SOURCE_NAMES
+    assert set(SOURCE_NAMES) == set(SOURCES_BY_NAME)
+    assert tuple(status["enum"]) == get_args(DecisionStatus)

@@ -1,4 +1,4 @@
-"""Tools that download models, dictionaries and extensions, and one that tries an extension."""
+"""Tools that download models, dictionaries and extensions, and one that tries an extension, as in `tools.json`."""
 
 import os
 from collections.abc import Mapping
@@ -10,16 +10,13 @@ from typing import Any
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.contract.tools import Context, Tool, declare_tools
 from cleats.settings import Settings
-from cleats.toolsets.code.downloads import libraries, tool_schemas
+from cleats.toolsets.code.downloads import libraries
 from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource, parse_source
 from cleats.toolsets.code.downloads.targets import DownloadFolders
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
-
-_DOWNLOAD_HINTS = Hints(read_only=False, open_world=True)
-_DOWNLOAD_ERRORS = (ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN, ErrorCode.DOWNLOAD_VERIFY_FAILED)
 
 
 @dataclass(frozen=True)
@@ -172,74 +169,13 @@ class DownloadTools:
         return any(path.is_relative_to(root.resolve()) for root in roots)
 
     def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="download_models",
-                version=3,
-                title="Get the embedding model",
-                description=(
-                    "Say which model searches by meaning use, and where it is. It comes with this "
-                    "program, so nothing is downloaded, and other models cannot be used."
-                ),
-                input=arguments(tool_schemas.MODELS_ARGUMENTS),
-                output=tool_schemas.MODELS_OUTPUT,
-                run=self.download_models,
-                timeout=600.0,
-                errors=(ErrorCode.FORBIDDEN,),
-                examples=({"arguments": {}},),
-            ),
-            Tool(
-                name="download_dictionaries",
-                version=3,
-                title="Download word lists",
-                description=(
-                    "Download word lists and keep them, each checked and noted in dictionaries.json. Indexes use only "
-                    "the list en, which is built in. A download that broke off goes on where it stopped."
-                ),
-                input=arguments(tool_schemas.DICTIONARIES_ARGUMENTS),
-                output=tool_schemas.DICTIONARIES_OUTPUT,
-                run=self.download_dictionaries,
-                timeout=600.0,
-                hints=_DOWNLOAD_HINTS,
-                errors=_DOWNLOAD_ERRORS,
-                examples=(
-                    {"arguments": {}},
-                    {"arguments": {"url": "de=https://example.org/words/de.txt", "update": True}},
-                ),
-            ),
-            Tool(
-                name="download_extensions",
-                version=3,
-                title="Download a SQLite extension",
-                description=(
-                    "Download an extension of SQLite for vectors and unpack it, after everything in it was checked. "
-                    "Searches here need none, since vectors are built in; it is kept for other programs."
-                ),
-                input=arguments(tool_schemas.EXTENSIONS_ARGUMENTS),
-                output=tool_schemas.EXTENSIONS_OUTPUT,
-                run=self.download_extension,
-                timeout=600.0,
-                hints=_DOWNLOAD_HINTS,
-                errors=(*_DOWNLOAD_ERRORS, ErrorCode.ARCHIVE_UNSAFE, ErrorCode.ARCHIVE_TOO_LARGE),
-                examples=({"arguments": {"url": "https://example.org/sqlite-vec-linux-x64.tar.gz"}},),
-            ),
-            Tool(
-                name="verify_extensions",
-                version=3,
-                title="Try a SQLite extension",
-                description=(
-                    "Say whether an extension of SQLite is there, and load and try it in a process "
-                    "of its own, which a bad one may crash. A missing one is an answer, no error."
-                ),
-                input=arguments(tool_schemas.VERIFY_ARGUMENTS),
-                output=tool_schemas.VERIFY_OUTPUT,
-                run=self.verify_extension,
-                timeout=120.0,
-                hints=Hints(read_only=False),
-                errors=(ErrorCode.FORBIDDEN,),
-                examples=({"arguments": {}}, {"arguments": {"load": False}}),
-            ),
-        )
+        handlers = {
+            "download_models": self.download_models,
+            "download_dictionaries": self.download_dictionaries,
+            "download_extensions": self.download_extension,
+            "verify_extensions": self.verify_extension,
+        }
+        return declare_tools(Path(__file__).with_suffix(".json").read_bytes(), handlers)
 
 
 def _resolve_extension_folder(

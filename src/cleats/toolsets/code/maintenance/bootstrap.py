@@ -9,32 +9,13 @@ from typing import Any, Final
 import msgspec
 from anyio import to_thread
 
-from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.contract.errors import ToolError
+from cleats.contract.tools import Context
 from cleats.runtime import capabilities
-from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.tool import ARTIFACTS_FOLDER
-from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
 from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment, MaintenanceTool
 from cleats.toolsets.code.repository import Repository
-
-STEP_NAMES: Final = ("install", "dictionaries", "tooling", "artifacts", "index", "sqlite")
-
-_STEP_SCHEMA: Final = {
-    "type": "object",
-    "required": ["skipped", "ok"],
-    "properties": {
-        "skipped": schemas.FLAG_SCHEMA,
-        "ok": schemas.FLAG_SCHEMA,
-        "reason": schemas.text_schema("Why it was skipped, or could not be done."),
-    },
-}
-
-BOOTSTRAP_OUTPUT: Final = schemas.object_schema(
-    repoPath=schemas.TEXT_SCHEMA,
-    steps=schemas.object_schema("What became of each, in their order.", **dict.fromkeys(STEP_NAMES, _STEP_SCHEMA)),
-)
 
 INSTALL_SKIP_REASON: Final = (
     "Nothing is installed: that would run scripts of the repository, and an index needs none of its packages."
@@ -98,40 +79,6 @@ class BootstrapTool(MaintenanceTool):
             {"skipped": False, "ok": True}
             if args["withSqlite"]
             else _skip_step("It was not asked for; withSqlite=true makes it.")
-        )
-
-    def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="bootstrap",
-                version=3,
-                title="Make a repository searchable",
-                description=(
-                    "Do all that a fresh checkout needs to be searched: look for tools that help, take in an index "
-                    "from ci-artifacts if there is one, and build. Installs nothing and runs nothing of the "
-                    "repository. Says what became of each step."
-                ),
-                input=arguments(
-                    {
-                        "skipInstall": schemas.flag_argument(
-                            "Do not look for package manifests; nothing is ever installed."
-                        ),
-                        "skipDicts": schemas.flag_argument("Do not check the dictionaries."),
-                        "skipIndex": schemas.flag_argument("Build nothing."),
-                        "skipArtifacts": schemas.flag_argument("Do not begin from ci-artifacts."),
-                        "skipTooling": schemas.flag_argument("Do not look for tools."),
-                        "withSqlite": schemas.flag_argument("Also make the SQLite index."),
-                        "incremental": schemas.flag_argument("Read only what has changed."),
-                        "repoPath": REPO_PATH_SCHEMA,
-                    }
-                ),
-                output=BOOTSTRAP_OUTPUT,
-                run=self.run,
-                timeout=600.0,
-                hints=Hints(read_only=False),
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.ARCHIVE_UNSAFE, ErrorCode.DOWNLOAD_VERIFY_FAILED),
-                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app", "withSqlite": True}}),
-            ),
         )
 
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Hints, Tool, arguments
-from cleats.toolsets.code import schema_atoms as schemas
+from cleats.contract.tools import Context
 from cleats.toolsets.code.index.cache import (
     FreedSpace,
     IndexInUseError,
@@ -21,7 +20,6 @@ from cleats.toolsets.code.index.cache import (
     measure_disk_usage,
 )
 from cleats.toolsets.code.index.generations import REPOSITORIES_FOLDER
-from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
 from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment, MaintenanceTool
 
 DAY_SECONDS: Final = 86_400.0
@@ -115,82 +113,6 @@ def select_over_limits(
 
 LIMIT_ARGUMENTS: Final = ("maxBytes", "maxGb", "maxAgeDays")
 
-_DRY_RUN_ARGUMENT: Final = schemas.flag_argument("Say what would be removed, and remove nothing.")
-_ONLY_REPOSITORY_ARGUMENT: Final = {**REPO_PATH_SCHEMA, "description": "Look only at the index of this repository."}
-
-
-def _limit_argument(description: str) -> dict[str, Any]:
-    return {"type": "number", "minimum": 0, "description": description}
-
-
-GC_INPUT: Final = arguments(
-    {
-        "dryRun": _DRY_RUN_ARGUMENT,
-        "maxBytes": schemas.count_schema("Keep indexes of so many bytes together at most."),
-        "maxGb": _limit_argument("The same in GiB; the smaller of the two counts."),
-        "maxAgeDays": _limit_argument("Keep only indexes that were published in so many days."),
-        "repoPath": _ONLY_REPOSITORY_ARGUMENT,
-    }
-)
-
-_REMOVAL_PROPERTIES: Final = {
-    "id": schemas.text_schema("The index that it is, or was a part of."),
-    "root": schemas.nullable_text_schema("The repository, if it is known."),
-    "path": schemas.TEXT_SCHEMA,
-    "bytes": schemas.count_schema("What it frees."),
-    "reason": {
-        "enum": ["age", "quota", "old", "unfinished", "backup"],
-        "description": (
-            "age and quota: a whole index, over a limit. old: a generation that another one has replaced. unfinished: "
-            "what a build left that was ended. backup: what compact_sqlite_index kept."
-        ),
-    },
-}
-
-GC_OUTPUT: Final = schemas.object_schema(
-    mode={"enum": ["repo", "leftovers"], "description": "Whole indexes, or what lies beside them."},
-    dryRun=schemas.FLAG_SCHEMA,
-    cacheRoot=schemas.TEXT_SCHEMA,
-    limits={"type": "object", "additionalProperties": {"type": "number"}},
-    totals=schemas.object_schema(
-        "Before anything was removed.", repos=schemas.COUNT_SCHEMA, bytes=schemas.COUNT_SCHEMA
-    ),
-    removals=schemas.array_schema(schemas.object_schema(**_REMOVAL_PROPERTIES), "What was removed, or would be."),
-    failedRemovals=schemas.array_schema(
-        schemas.object_schema(**_REMOVAL_PROPERTIES, problem=schemas.text_schema("Why it is still there."))
-    ),
-    freedBytes=schemas.COUNT_SCHEMA,
-)
-
-CLEAN_INPUT: Final = arguments(
-    {
-        "all": schemas.flag_argument("Remove the indexes of every repository; then without repoPath."),
-        "dryRun": _DRY_RUN_ARGUMENT,
-        "repoPath": REPO_PATH_SCHEMA,
-    }
-)
-
-CLEAN_OUTPUT: Final = schemas.object_schema(
-    all=schemas.FLAG_SCHEMA,
-    dryRun=schemas.FLAG_SCHEMA,
-    cacheRoot=schemas.TEXT_SCHEMA,
-    targets=schemas.array_schema(
-        schemas.object_schema(
-            id=schemas.TEXT_SCHEMA,
-            root=schemas.NULLABLE_TEXT_SCHEMA,
-            path=schemas.TEXT_SCHEMA,
-            bytes=schemas.COUNT_SCHEMA,
-            deleted=schemas.flag_schema("Always false in a dry run."),
-        ),
-        "The indexes that were meant; one that was not deleted says why in problem.",
-    ),
-    freedBytes=schemas.COUNT_SCHEMA,
-    kept=schemas.array_schema(
-        schemas.TEXT_SCHEMA, "What the cache has besides, and keeps: models, dictionaries, extensions."
-    ),
-)
-CLEAN_OUTPUT["properties"]["targets"]["items"]["properties"]["problem"] = schemas.TEXT_SCHEMA
-
 
 class RemovalTools(MaintenanceTool):
     """The tools that remove indexes of this machine."""
@@ -254,48 +176,6 @@ class RemovalTools(MaintenanceTool):
         repository = self._environment.indexes.find_repository(path)
         folder = self._environment.indexes.open_store(repository).folder
         return [StoredIndex(folder)] if is_index_folder(folder) else []
-
-    def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="cache_gc",
-                version=3,
-                title="Collect garbage in the cache",
-                description=(
-                    "Make the cache of indexes smaller. With a limit, whole indexes go, the oldest first, until the "
-                    "rest fits; without one, only replaced generations, rests of builds and backups. What somebody "
-                    "reads or builds stays. Lists what went and what it freed; use dryRun=true first."
-                ),
-                input=GC_INPUT,
-                output=GC_OUTPUT,
-                run=self.collect,
-                hints=Hints(read_only=False, destructive=True),
-                examples=(
-                    {"arguments": {"dryRun": True}},
-                    {"arguments": {"maxGb": 5}},
-                    {"arguments": {"maxAgeDays": 30, "dryRun": True}},
-                ),
-            ),
-            Tool(
-                name="clean_artifacts",
-                version=3,
-                title="Remove an index",
-                description=(
-                    "Remove the index of a repository, or with all=true those of every repository; they can be built "
-                    "again. Downloads and records stay, and so does an index that somebody reads or builds. Lists what "
-                    "is gone; use dryRun=true first."
-                ),
-                input=CLEAN_INPUT,
-                output=CLEAN_OUTPUT,
-                run=self.clean,
-                hints=Hints(read_only=False, destructive=True),
-                examples=(
-                    {"arguments": {"dryRun": True}},
-                    {"arguments": {"repoPath": "/src/app"}},
-                    {"arguments": {"all": True, "dryRun": True}},
-                ),
-            ),
-        )
 
 
 def check_cache_folder(environment: MaintenanceEnvironment) -> None:

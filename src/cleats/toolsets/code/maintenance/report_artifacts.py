@@ -8,66 +8,15 @@ from typing import Any, Final
 
 from anyio import to_thread
 
-from cleats.contract.tools import Context, Tool, arguments
-from cleats.toolsets.code import schema_atoms as schemas
+from cleats.contract.tools import Context
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.cache import StoredIndex, list_indexes, measure_disk_usage
 from cleats.toolsets.code.index.generations import LOCK_FILE_NAME, GenerationLease
-from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
 from cleats.toolsets.code.maintenance.context import MaintenanceTool, format_timestamp
 from cleats.toolsets.code.maintenance.status import DOWNLOAD_FOLDERS
 from cleats.toolsets.code.repository import Repository
 
-ARTIFACT_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "catalogue": "Files, chunks and all that is known of them.",
-    "words": "The full-text index of Tantivy.",
-    "columns": "What filters read.",
-    "vectors": "What chunks mean.",
-    "history": "What git said, for the next update.",
-    "sqlite": "The full-text index of SQLite.",
-    "other": "The rest.",
-    "leftovers": "What lies beside the published generation; cache_gc removes it.",
-}
-
-INVENTORY_OUTPUT: Final = schemas.object_schema(
-    repo=schemas.object_schema(
-        **schemas.repeat_schema(schemas.TEXT_SCHEMA, "root repoId cacheRoot"),
-        generation=schemas.NULLABLE_TEXT_SCHEMA,
-        totalBytes=schemas.COUNT_SCHEMA,
-        artifacts=schemas.object_schema(
-            "Bytes by what they are for.",
-            **{kind: schemas.count_schema(about) for kind, about in ARTIFACT_DESCRIPTIONS.items()},
-        ),
-        sqlite=schemas.nullable_object_schema(
-            "The full-text index of SQLite; null without.", path=schemas.TEXT_SCHEMA, bytes=schemas.COUNT_SCHEMA
-        ),
-    ),
-    health=schemas.object_schema(
-        issues=schemas.array_schema(
-            schemas.object_schema(code=schemas.TEXT_SCHEMA, message=schemas.TEXT_SCHEMA), "What is wrong."
-        ),
-        hints=schemas.array_schema(schemas.TEXT_SCHEMA, "What to do about it."),
-    ),
-    overall=schemas.object_schema(
-        cacheRoot=schemas.TEXT_SCHEMA,
-        repos=schemas.COUNT_SCHEMA,
-        indexBytes=schemas.COUNT_SCHEMA,
-        **{f"{part}Bytes": schemas.COUNT_SCHEMA for part in DOWNLOAD_FOLDERS},
-        totalBytes=schemas.COUNT_SCHEMA,
-    ),
-    allRepos=schemas.array_schema(
-        schemas.object_schema(
-            repoId=schemas.TEXT_SCHEMA,
-            root=schemas.nullable_text_schema("The repository, if it is known."),
-            rootExists=schemas.FLAG_SCHEMA,
-            path=schemas.TEXT_SCHEMA,
-            bytes=schemas.COUNT_SCHEMA,
-            generation=schemas.NULLABLE_TEXT_SCHEMA,
-            publishedAt=schemas.TIMESTAMP_SCHEMA,
-        ),
-        "Every index of this machine, the one that was published last first.",
-    ),
-)
+ARTIFACT_KINDS: Final = ("catalogue", "words", "columns", "vectors", "history", "sqlite", "other", "leftovers")
 
 
 class InventoryTool(MaintenanceTool):
@@ -109,7 +58,7 @@ class InventoryTool(MaintenanceTool):
         folder = self._environment.indexes.open_store(repository).folder
         index = StoredIndex(folder)
         current = folder / "generations" / (index.generation or LOCK_FILE_NAME)
-        artifacts = dict.fromkeys(ARTIFACT_DESCRIPTIONS, 0)
+        artifacts = dict.fromkeys(ARTIFACT_KINDS, 0)
         for path in current.rglob("*"):
             with suppress(OSError):  # the generation has just been replaced
                 status = path.lstat()
@@ -141,24 +90,6 @@ class InventoryTool(MaintenanceTool):
             yield "leftovers", "There are generations that nobody needs, or rests of builds."
         if any(index["root"] and not index["rootExists"] for index in inventory["allRepos"]):
             yield "orphans", "There are indexes of repositories that do not exist any more."
-
-    def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="report_artifacts",
-                version=3,
-                title="Report what indexes cost",
-                description=(
-                    "Say how much space the index of a repository takes and for what, whether it is whole and up to "
-                    "date, and what else this machine's cache holds: every index with its repository, size and age, "
-                    "models and dictionaries. Changes nothing."
-                ),
-                input=arguments({"repoPath": REPO_PATH_SCHEMA}),
-                output=INVENTORY_OUTPUT,
-                run=self.report,
-                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app"}}),
-            ),
-        )
 
 
 HINTS_BY_ISSUE: Final[Mapping[str, str]] = {

@@ -10,16 +10,10 @@ from typing import Any, Final
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Tool, arguments
-from cleats.toolsets.code import schema_atoms as schemas
-from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
+from cleats.contract.tools import Context
 from cleats.toolsets.code.maintenance.context import MaintenanceTool
 from cleats.toolsets.code.maintenance.excerpt import FileExcerpt, LineSpan, open_file, read_excerpt, resolve_file
 from cleats.toolsets.code.repository import Repository
-
-DEFAULT_TEXT_BYTES: Final = 256 << 10
-MAX_TEXT_BYTES: Final = 4 << 20
-"""Bytes of text in one answer: by default, and at most."""
 
 MAX_UNASKED_LINES, MAX_UNASKED_BYTES = 500, 64_000
 """Lines and bytes of text in an answer to a call without endLine: about what a client accepts."""
@@ -35,62 +29,6 @@ MISSING_FILE_HINT: Final = (
 
 _LOCATION_PATTERN: Final = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:[-:](?P<end>\d+))?")
 """A location as search prints it, which is not a path."""
-
-_LINE_SCHEMA: Final = {"type": "integer", "minimum": 1}
-
-SHOW_FILE_INPUT: Final = arguments(
-    {
-        "path": schemas.text_argument("The file, from the root of the repository; or absolute, inside it."),
-        "startLine": schemas.number_argument("The first line, counted from 1.", minimum=1),
-        "endLine": schemas.number_argument(
-            f"The last line, included. [default: at most {MAX_UNASKED_LINES} lines]", minimum=1
-        ),
-        "context": schemas.number_argument("Lines more before and after.", minimum=0, maximum=10_000, default=0),
-        "maxBytes": schemas.number_argument(
-            "Bytes of text to give at most; it is cut after a whole line.",
-            minimum=1,
-            maximum=MAX_TEXT_BYTES,
-            default=DEFAULT_TEXT_BYTES,
-        ),
-        "repoPath": REPO_PATH_SCHEMA,
-    },
-    required=["path"],
-)
-
-_REQUIRED_OUTPUT: Final = schemas.object_schema(
-    path=schemas.text_schema("From the root of the repository, wherever links led."),
-    startLine=_LINE_SCHEMA,
-    endLine=schemas.count_schema("The last line that is shown; 0 in an empty file."),
-    totalLines=schemas.COUNT_SCHEMA,
-    bytes=schemas.count_schema("Of the whole file."),
-    text=schemas.TEXT_SCHEMA,
-    sha256=schemas.text_schema("Of the whole file."),
-    truncated=schemas.flag_schema("Whether lines that were asked for did not fit."),
-    index=schemas.nullable_object_schema(
-        "What the index knows of the file; null without an index.",
-        generation=schemas.TEXT_SCHEMA,
-        state={
-            "enum": ["same", "changed", "absent"],
-            "description": (
-                "Whether the file is as it was indexed. When it has changed, the lines of the chunks are those of then."
-            ),
-        },
-    ),
-    chunks=schemas.array_schema(
-        schemas.object_schema(
-            **schemas.repeat_schema(schemas.TEXT_SCHEMA, "id mode kind name"),
-            startLine=_LINE_SCHEMA,
-            endLine=_LINE_SCHEMA,
-            headline=schemas.TEXT_SCHEMA,
-        ),
-        "The chunks of the index that have any of the lines.",
-    ),
-)
-_NEXT_LINE_SCHEMA: Final = {**_LINE_SCHEMA, "description": "The startLine that continues, when truncated."}
-SHOW_FILE_OUTPUT: Final = {
-    **_REQUIRED_OUTPUT,
-    "properties": {**_REQUIRED_OUTPUT["properties"], "nextLine": _NEXT_LINE_SCHEMA},
-}
 
 
 class ShowTool(MaintenanceTool):
@@ -201,29 +139,6 @@ class ShowTool(MaintenanceTool):
         if Path(requested_path).as_posix() in similar_paths:
             return ToolError(error.code, error.message, hint=MISSING_FILE_HINT)
         return ToolError(error.code, error.message, hint=f"Did you mean {' or '.join(similar_paths)}?")
-
-    def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="show_file",
-                version=3,
-                title="Show a file",
-                description=(
-                    "Read lines of a text file in a repository, as they are on the disk now, with the functions or "
-                    "sections that the index has there. Give the file and the lines of a search hit, and context for "
-                    "more around it. Works without an index."
-                ),
-                input=SHOW_FILE_INPUT,
-                output=SHOW_FILE_OUTPUT,
-                run=self.show,
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
-                examples=(
-                    {"arguments": {"path": "README.md"}},
-                    {"arguments": {"path": "src/app.py", "startLine": 10, "endLine": 40}},
-                    {"arguments": {"path": "src/app.py", "startLine": 25, "context": 5}},
-                ),
-            ),
-        )
 
 
 def _is_open_ended(args: Mapping[str, Any]) -> bool:

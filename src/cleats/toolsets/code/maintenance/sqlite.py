@@ -2,67 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 
-from cleats.contract.errors import ErrorCode
-from cleats.contract.tools import Context, Hints, Tool, arguments
-from cleats.toolsets.code import schema_atoms as schemas
+from cleats.contract.tools import Context
 from cleats.toolsets.code.index.options import INDEX_MODES
 from cleats.toolsets.code.index.progress import create_progress_reporter
-from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
 from cleats.toolsets.code.maintenance.context import MaintenanceTool
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.maintenance.packing import PackingResult
-
-_MODE_ARGUMENT: Final = schemas.choice_argument(
-    "Mode of the index. One file holds every mode, so an index with several needs all.",
-    ["all", *INDEX_MODES],
-    default="all",
-)
-_UNUSED_DESCRIPTION: Final = "Not used here."
-
-_COUNT_PROPERTIES: Final = {
-    "chunks": schemas.count_schema("Pieces that can be found, in the modes that are meant."),
-    "vectors": schemas.count_schema("In the whole index; 0 when it was built without."),
-}
-
-BUILD_OUTPUT: Final = schemas.object_schema(
-    repoPath=schemas.TEXT_SCHEMA,
-    mode=schemas.TEXT_SCHEMA,
-    generation=schemas.text_schema("The name of the index that answers from now on."),
-    published=schemas.flag_schema("False when it was there already, and nothing was written."),
-    outPath=schemas.TEXT_SCHEMA,
-    outputPaths={
-        "type": "object",
-        "description": "The same file for each mode that is meant.",
-        "additionalProperties": schemas.TEXT_SCHEMA,
-    },
-    bytes=schemas.COUNT_SCHEMA,
-    compacted=schemas.FLAG_SCHEMA,
-    **_COUNT_PROPERTIES,
-)
-
-_SIZES_SCHEMA: Final = schemas.object_schema(
-    catalogue=schemas.COUNT_SCHEMA, sqlite=schemas.COUNT_SCHEMA, total=schemas.COUNT_SCHEMA
-)
-
-COMPACT_OUTPUT: Final = schemas.object_schema(
-    repoPath=schemas.TEXT_SCHEMA,
-    mode=schemas.TEXT_SCHEMA,
-    dryRun=schemas.FLAG_SCHEMA,
-    generation=schemas.TEXT_SCHEMA,
-    published=schemas.flag_schema("False in a dry run, and when there was nothing to gain."),
-    beforeBytes=_SIZES_SCHEMA,
-    afterBytes={**_SIZES_SCHEMA, "description": "Measured in a dry run too."},
-    freedBytes=schemas.COUNT_SCHEMA,
-    backupPath=schemas.nullable_text_schema("Where the files are as they were, if that was wished."),
-    paths=schemas.array_schema(schemas.TEXT_SCHEMA, "The files that were packed."),
-    **_COUNT_PROPERTIES,
-)
 
 
 class SqliteTools(MaintenanceTool):
@@ -131,62 +82,6 @@ class SqliteTools(MaintenanceTool):
         if lock is not None:
             store.remove_unused()
             lock.release()
-
-    def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="build_sqlite_index",
-                version=3,
-                title="Build the SQLite index",
-                description=(
-                    "Add the full-text index of SQLite to the index of a repository, for searches "
-                    "with backend=sqlite-fts. It is made from the index as it is; files are not "
-                    "looked at. Later builds keep it up to date. Searches go on meanwhile."
-                ),
-                input=arguments(
-                    {
-                        "mode": _MODE_ARGUMENT,
-                        "incremental": schemas.flag_argument("Do nothing when it is there already."),
-                        "compact": schemas.flag_argument("Also pack the files, as compact_sqlite_index does."),
-                        "codeDir": schemas.reserved_argument(_UNUSED_DESCRIPTION),
-                        "proseDir": schemas.reserved_argument(_UNUSED_DESCRIPTION),
-                        "out": schemas.reserved_argument(_UNUSED_DESCRIPTION),
-                        "repoPath": REPO_PATH_SCHEMA,
-                    }
-                ),
-                output=BUILD_OUTPUT,
-                run=self.build,
-                timeout=600.0,
-                hints=Hints(read_only=False),
-                errors=(ErrorCode.NO_INDEX,),
-                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app", "incremental": True}}),
-            ),
-            Tool(
-                name="compact_sqlite_index",
-                version=3,
-                title="Pack the SQLite files",
-                description=(
-                    "Write the SQLite files of an index anew without the space that updates have "
-                    "left in them, and publish the result if it is smaller. Says how many bytes "
-                    "that gains; dryRun=true only measures. Searches go on meanwhile."
-                ),
-                input=arguments(
-                    {
-                        "mode": _MODE_ARGUMENT,
-                        "dryRun": schemas.flag_argument("Measure what it would gain, and change nothing."),
-                        "keepBackup": schemas.flag_argument(
-                            "Keep the files as they were, until cache_gc removes them."
-                        ),
-                        "repoPath": REPO_PATH_SCHEMA,
-                    }
-                ),
-                output=COMPACT_OUTPUT,
-                run=self.compact,
-                hints=Hints(read_only=False),
-                errors=(ErrorCode.NO_INDEX,),
-                examples=({"arguments": {"dryRun": True}}, {"arguments": {"repoPath": "/src/app", "keepBackup": True}}),
-            ),
-        )
 
 
 def _describe_sizes(sizes: Any) -> dict[str, int]:

@@ -11,14 +11,13 @@ from typing import Any, Final
 
 from anyio import to_thread
 
-from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Tool, arguments
+from cleats.contract.errors import ToolError
+from cleats.contract.tools import Context
 from cleats.runtime import capabilities
 from cleats.settings import SETTINGS_BY_NAME, Settings, get_setting
 from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index.cache import is_index_folder
 from cleats.toolsets.code.index.service import Indexes
-from cleats.toolsets.code.index.tool_schemas import REPO_PATH_SCHEMA
 from cleats.toolsets.code.maintenance.context import MaintenanceTool, format_timestamp
 from cleats.toolsets.code.repository import CONFIG_FILE_NAME, Repository
 from cleats.toolsets.code.workspace import WorkspaceMember
@@ -29,43 +28,6 @@ _URL_CREDENTIALS_PATTERN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 DOWNLOAD_FOLDERS: Final = ("models", "dictionaries", "extensions")
 """Folders of the cache that hold downloads."""
-
-CONFIG_STATUS_OUTPUT: Final = schemas.object_schema(
-    repoPath=schemas.TEXT_SCHEMA,
-    repoId=schemas.TEXT_SCHEMA,
-    capabilities={
-        "type": "object",
-        "description": "What was found on this machine, by group and name.",
-        "additionalProperties": {"type": "object", "additionalProperties": schemas.FLAG_SCHEMA},
-    },
-    config=schemas.object_schema(
-        **schemas.repeat_schema(schemas.TEXT_SCHEMA, "cacheRoot repoCacheRoot dataRoot"),
-        models=schemas.object_schema(
-            "What turns words into vectors.",
-            id=schemas.TEXT_SCHEMA,
-            dir=schemas.TEXT_SCHEMA,
-            shipped=schemas.flag_schema("Whether it comes with this program."),
-        ),
-        sqlite=schemas.object_schema(
-            "The full-text index of SQLite.",
-            use=schemas.flag_schema("Whether searches can use it: backend=sqlite-fts."),
-            path=schemas.nullable_text_schema("The file, if there is one."),
-        ),
-        settings={"type": "object", "description": f"Every setting and its value; secrets are shown as {SECRET_MASK}."},
-    ),
-    cache=schemas.object_schema(
-        **schemas.repeat_schema(schemas.FLAG_SCHEMA, "cacheRootExists cacheRootWritable repoCacheExists"),
-        index={
-            "enum": ["none", "outdated", "usable"],
-            "description": "outdated: another version of this program wrote it.",
-        },
-        modelAvailable=schemas.FLAG_SCHEMA,
-        sqliteExists=schemas.FLAG_SCHEMA,
-        **{part: schemas.array_schema(schemas.TEXT_SCHEMA, "Names of what is there.") for part in DOWNLOAD_FOLDERS},
-    ),
-    warnings=schemas.array_schema(schemas.object_schema(code=schemas.TEXT_SCHEMA, message=schemas.TEXT_SCHEMA)),
-    warningCount=schemas.COUNT_SCHEMA,
-)
 
 
 class ConfigurationTool(MaintenanceTool):
@@ -137,25 +99,6 @@ class ConfigurationTool(MaintenanceTool):
             if not self._detect_capabilities(repository)[capability.group][capability.name]:
                 name = f"{capability.group}_{capability.name}"
                 yield f"{name}_missing", f"{capability.purpose} {capability.remedy}"
-
-    def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="config_status",
-                version=3,
-                title="Show the configuration",
-                description=(
-                    "Say which settings count for a repository, where its index and the downloads "
-                    "are kept and whether they exist, what this machine can do, and what is "
-                    "missing or does not work out. Secrets are masked. Changes nothing."
-                ),
-                input=arguments({"repoPath": REPO_PATH_SCHEMA}),
-                output=CONFIG_STATUS_OUTPUT,
-                run=self.report_status,
-                timeout=30.0,
-                examples=({"arguments": {}}, {"arguments": {"repoPath": "/src/app"}}),
-            ),
-        )
 
 
 def mask_settings(settings: Settings) -> dict[str, Any]:
@@ -234,39 +177,6 @@ MODES_BY_ANSWER_KEY: Final = {
 }
 """The modes of an index, by their names in answers."""
 
-WORKSPACE_PATH_ARGUMENT: Final = schemas.text_argument(
-    'A file such as {"schemaVersion": 1, "repos": [{"root": "../app", "alias": "app"}]}, '
-    "with roots relative to it; comments are allowed."
-)
-
-WORKSPACE_OUTPUT: Final = schemas.object_schema(
-    workspacePath=schemas.TEXT_SCHEMA,
-    name=schemas.TEXT_SCHEMA,
-    manifestHash=schemas.text_schema("Changes when the file says something else."),
-    repoSetId=schemas.text_schema("A name for the set of the enabled repositories."),
-    ready=schemas.flag_schema("Whether every enabled repository can be searched."),
-    repos=schemas.array_schema(
-        schemas.object_schema(
-            **schemas.repeat_schema(schemas.TEXT_SCHEMA, "repoId alias root"),
-            exists=schemas.flag_schema("Whether there is such a folder."),
-            enabled=schemas.FLAG_SCHEMA,
-            priority={"type": "integer"},
-            tags=schemas.array_schema(schemas.TEXT_SCHEMA),
-            modes=schemas.object_schema(
-                "Whether each mode can be searched, and how many pieces it has.",
-                **{
-                    mode: schemas.object_schema(available=schemas.FLAG_SCHEMA, chunks=schemas.COUNT_SCHEMA)
-                    for mode in MODES_BY_ANSWER_KEY
-                },
-            ),
-            signature=schemas.nullable_text_schema("Changes with every new index; null without one."),
-            builtAt=schemas.TIMESTAMP_SCHEMA,
-            commit=schemas.NULLABLE_TEXT_SCHEMA,
-        ),
-        "The ones with a higher priority first.",
-    ),
-)
-
 
 class WorkspaceTool(MaintenanceTool):
     """The tool that reports on workspaces."""
@@ -314,30 +224,3 @@ class WorkspaceTool(MaintenanceTool):
             return {}
         with lease, IndexCatalogue.open(lease.catalogue_path) as catalogue:
             return {**catalogue.read_meta(), "signature": lease.name}
-
-    def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="workspace_status",
-                version=3,
-                title="Show a workspace",
-                description=(
-                    "Read a file that names several repositories, and say for each whether it exists, whether it is "
-                    "indexed, what can be searched in it and which index answers. Changes nothing."
-                ),
-                input=arguments(
-                    {
-                        "workspacePath": WORKSPACE_PATH_ARGUMENT,
-                        "repoPath": {
-                            **REPO_PATH_SCHEMA,
-                            "description": "Take the path from this repository, and refuse whatever is outside of it.",
-                        },
-                    },
-                    required=["workspacePath"],
-                ),
-                output=WORKSPACE_OUTPUT,
-                run=self.report_status,
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
-                examples=({"arguments": {"workspacePath": "workspace.jsonc"}},),
-            ),
-        )

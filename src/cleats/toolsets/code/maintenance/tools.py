@@ -1,6 +1,8 @@
-"""The maintenance tools."""
+"""The maintenance tools; `tools.json` declares them."""
 
-from cleats.contract.tools import Tool
+from pathlib import Path
+
+from cleats.contract.tools import Tool, declare_tools
 from cleats.toolsets.code.maintenance.bootstrap import BootstrapTool
 from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment
 from cleats.toolsets.code.maintenance.removal import RemovalTools
@@ -12,12 +14,16 @@ from cleats.toolsets.code.maintenance.status import ConfigurationTool, Workspace
 
 def create_maintenance_tools(environment: MaintenanceEnvironment) -> tuple[Tool, ...]:
     """Return all maintenance tools over the indexes of this machine."""
-    return (
-        *ShowTool(environment).tools(),
-        *ConfigurationTool(environment).tools(),
-        *InventoryTool(environment).tools(),
-        *SqliteTools(environment).tools(),
-        *RemovalTools(environment).tools(),
-        *BootstrapTool(environment).tools(),
-        *WorkspaceTool(environment).tools(),
-    )
+    sqlite_tools, removal_tools = SqliteTools(environment), RemovalTools(environment)
+    handlers = {
+        "show_file": ShowTool(environment).show,
+        "config_status": ConfigurationTool(environment).report_status,
+        "report_artifacts": InventoryTool(environment).report,
+        "build_sqlite_index": sqlite_tools.build,
+        "compact_sqlite_index": sqlite_tools.compact,
+        "cache_gc": removal_tools.collect,
+        "clean_artifacts": removal_tools.clean,
+        "bootstrap": BootstrapTool(environment).run,
+        "workspace_status": WorkspaceTool(environment).report_status,
+    }
+    return declare_tools(Path(__file__).with_suffix(".json").read_bytes(), handlers)

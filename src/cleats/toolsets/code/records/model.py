@@ -18,6 +18,12 @@ from cleats.toolsets.code.analysis.facts import Chunk, FileFacts
 RecordType = Literal["finding", "decision"]
 DecisionStatus = Literal["fix", "accept", "defer", "false_positive", "not_affected"]
 
+SOURCE_NAMES: Final = (
+    *("dependabot", "aws_inspector", "sarif", "osv", "pip_audit", "npm_audit", "cyclonedx"),
+    *("generic", "manual"),
+)
+"""The names of the sources of findings; a command lists them before it imports the readers."""
+
 RECORD_ID_PATTERN: Final = re.compile(r"[0-9a-f]{40}")
 
 

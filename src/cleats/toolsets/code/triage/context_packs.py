@@ -1,4 +1,4 @@
-"""The tool `triage_context_pack`.
+"""The tool `triage_context_pack`, which `tools.json` declares.
 
 This module is imported when a server starts; the search code is imported by the first call, in a
 thread. The queries of a pack use the engine of `search`, which is open if a search came before.
@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.contract.tools import Context, Tool, declare_tools
 from cleats.system import atomic_files
 from cleats.system.processes import blocking
 from cleats.system.safe_paths import check_path_name
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.records.archive import RecordStore
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage import tool_schemas
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.records.model import TriageRecord
@@ -99,25 +98,7 @@ class ContextPackTool:
             return []
 
     def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="triage_context_pack",
-                version=3,
-                title="Pack the context of a finding",
-                description=(
-                    "Collect what is needed to decide about a finding: the finding, earlier decisions about it and "
-                    "others like it, and where the repository mentions its vulnerability, imports its package, or has "
-                    "the lines that a scanner pointed at."
-                ),
-                input=arguments(tool_schemas.PACK_ARGUMENTS, required=("recordId",)),
-                output=tool_schemas.PACK_OUTPUT_SCHEMA,
-                run=self.pack,
-                timeout=120.0,
-                hints=Hints(read_only=False),
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN, ErrorCode.UNAVAILABLE),
-                examples=({"arguments": {"recordId": "0a4d55a8d778e5022fab701977c5d840bbc486d0"}},),
-            ),
-        )
+        return declare_tools(Path(__file__).with_name("tools.json").read_bytes(), {"triage_context_pack": self.pack})
 
 
 PACK_SUFFIX: Final = ".json"

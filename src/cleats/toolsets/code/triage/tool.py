@@ -1,4 +1,4 @@
-"""The tools `triage_ingest` and `triage_decision`.
+"""The tools `triage_ingest` and `triage_decision`, which `tools.json` declares.
 
 This module is imported when a server starts; the readers of documents are imported by the first call.
 """
@@ -6,20 +6,19 @@ This module is imported when a server starts; the readers of documents are impor
 import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyio import from_thread, to_thread
 from msgspec.structs import replace
 
-from cleats.contract.errors import ErrorCode
-from cleats.contract.tools import Context, Hints, Tool, arguments
+from cleats.contract.tools import Context, Tool, declare_tools
 from cleats.toolsets.code.index.options import expand_mode
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.index.tool import build_unused_argument_error
 from cleats.toolsets.code.records.archive import RecordArchive, RecordStore, virtual_path
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.triage import tool_schemas
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.records.model import TriageRecord
@@ -118,62 +117,8 @@ class TriageTools:
         }
 
     def tools(self) -> tuple[Tool, ...]:
-        return (
-            Tool(
-                name="triage_ingest",
-                version=3,
-                title="Take in findings",
-                description=(
-                    "Take in what a scanner found: vulnerable packages, findings in code or in the cloud. Each becomes "
-                    "a record of this repository with a lasting id; the same again changes nothing. With "
-                    "buildIndex=true, search finds them with mode=records, and by their fields with meta."
-                ),
-                input=arguments(tool_schemas.INGEST_ARGUMENTS, required=("source", "inputPath")),
-                output=tool_schemas.INGEST_OUTPUT_SCHEMA,
-                run=self.ingest,
-                timeout=300.0,
-                hints=Hints(read_only=False),
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.UNAVAILABLE),
-                examples=(
-                    {"arguments": {"source": "sarif", "inputPath": "bandit.sarif"}},
-                    {
-                        "arguments": {
-                            "source": "npm_audit",
-                            "inputPath": "/reports/audit.json",
-                            "meta": {"service": "shop", "env": "prod"},
-                            "buildIndex": True,
-                        }
-                    },
-                ),
-            ),
-            Tool(
-                name="triage_decision",
-                version=3,
-                title="Decide on a finding",
-                description=(
-                    "Record what was decided about a finding: fix, accept, defer, false_positive or not_affected, why, "
-                    "by whom and until when. Decisions are added, never changed; the newest counts, and those on "
-                    "similar findings are shown by triage_context_pack."
-                ),
-                input=arguments(tool_schemas.DECISION_ARGUMENTS, required=("finding", "status")),
-                output=tool_schemas.DECISION_OUTPUT_SCHEMA,
-                run=self.decide,
-                timeout=30.0,
-                hints=Hints(read_only=False, idempotent=False),
-                errors=(ErrorCode.NOT_FOUND, ErrorCode.UNAVAILABLE),
-                examples=(
-                    {
-                        "arguments": {
-                            "finding": "0a4d55a8d778e5022fab701977c5d840bbc486d0",
-                            "status": "not_affected",
-                            "justification": "The parser is never given foreign input.",
-                            "codes": ["code_not_reachable"],
-                            "expires": "2027-01-31",
-                        }
-                    },
-                ),
-            ),
-        )
+        handlers = {"triage_ingest": self.ingest, "triage_decision": self.decide}
+        return declare_tools(Path(__file__).with_name("tools.json").read_bytes(), handlers)
 
 
 def _report_progress(context: Context, done: int, total: int) -> None:
