@@ -2,8 +2,8 @@
 
 Nothing here raises: a value of an unexpected type counts as missing. Texts and lists are truncated.
 
-A reader of a scanner format is mostly a table that gives, for each field of a record, where an item of its format has
-the value. The paths of a field are separated by spaces:
+A reader of a scanner format is mostly its tables in `field_tables.toml`, which give for each field of a part of the
+record where an item of the format has the value. The paths of a field are separated by spaces:
 
 - `advisory.summary` is the value below nested keys.
 - `vuln.title|title` is the first of these values that is not null.
@@ -13,6 +13,7 @@ A text is taken from the first path that has one; a list has the values of all p
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -183,8 +184,10 @@ def strip_root(root: Path, path: str) -> str:
     return path.removeprefix(f"{root.as_posix()}/")
 
 
-FieldTable: TypeAlias = Mapping[str, str]
-"""The paths of the values in an item, by field of a part of the record."""
+_FIELD_TABLES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = tomllib.loads(
+    Path(__file__).with_name("field_tables.toml").read_text("utf-8")
+)
+"""The paths of the values in an item, by scanner format, part of the record, and field."""
 FieldReader: TypeAlias = Callable[[Any, str], Any]
 
 
@@ -272,15 +275,18 @@ _FIELD_READERS: Final[Mapping[str, FieldReader]] = {
 """The readers of fields that are more than one line of text."""
 
 
-def read_fields(item: Any, table: FieldTable) -> dict[str, Any]:
-    """Return the values of an item for the fields of a table, converted as the record needs them."""
+def read_fields(item: Any, scanner: str, part: str) -> dict[str, Any]:
+    """Return the values of an item for the fields of a part of the record, converted as the record needs them."""
     default_reader: FieldReader = read_line
-    return {name: _FIELD_READERS.get(name, default_reader)(item, paths) for name, paths in table.items()}
+    return {
+        name: _FIELD_READERS.get(name, default_reader)(item, paths)
+        for name, paths in _FIELD_TABLES[scanner][part].items()
+    }
 
 
-def build_vulnerability(item: Any, table: FieldTable, cvss: Cvss | None = None) -> Vulnerability:
+def build_vulnerability(item: Any, scanner: str, cvss: Cvss | None = None) -> Vulnerability:
     """Return the vulnerability of an item; a missing CVE or severity follows from its ids and score."""
-    vuln = Vulnerability(**read_fields(item, table), cvss=cvss)
+    vuln = Vulnerability(**read_fields(item, scanner, "vulnerability"), cvss=cvss)
     vuln.cve = find_cve(vuln.cve, vuln.vuln_id, vuln.aliases)
     vuln.severity = normalize_severity(vuln.severity, cvss.score if cvss else None)
     return vuln

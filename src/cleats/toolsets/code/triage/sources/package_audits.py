@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from cleats.toolsets.code.records.model import Asset, Cvss, Exposure, Location, Package, TriageRecord
 from cleats.toolsets.code.triage.values import (
-    FieldTable,
     FindingDraft,
     build_vulnerability,
     find_advisory_id,
@@ -24,23 +23,6 @@ from cleats.toolsets.code.triage.values import (
     to_line,
     to_lines,
 )
-
-_OSV_VULNERABILITY: Final[FieldTable] = {
-    "vuln_id": "vulnerability.id",
-    "aliases": "vulnerability.aliases[]",
-    "title": "vulnerability.summary",
-    "description": "vulnerability.details",
-    "severity": "vulnerability.database_specific.severity vulnerability.ecosystem_specific.severity",
-    "cwe": "vulnerability.database_specific.cwe_ids",
-    "references": "vulnerability.references[].url",
-}
-_OSV_PACKAGE: Final[FieldTable] = {
-    "name": "package.name",
-    "ecosystem": "package.ecosystem",
-    "installed_version": "package.version",
-    "manifest_path": "source",
-    "purl": "package.purl affected.package.purl",
-}
 
 
 def iter_osv_items(document: Any) -> Iterator[Any]:
@@ -80,11 +62,11 @@ def draft_osv_finding(raw: Any) -> FindingDraft:
         if to_line(get_nested(span, "type")) != "GIT"
     ]
     package = Package(
-        **read_fields({**raw, "affected": affected}, _OSV_PACKAGE),
+        **read_fields({**raw, "affected": affected}, "osv", "package"),
         affected_range=_format_range(events),
         fixed_version=", ".join(to_lines(events, "fixed")),
     )
-    vuln = build_vulnerability(raw, _OSV_VULNERABILITY, _find_best_score(vulnerability))
+    vuln = build_vulnerability(raw, "osv", _find_best_score(vulnerability))
     status = "withdrawn" if get_nested(vulnerability, "withdrawn") else ""
     key = join_key(vuln.vuln_id, package.name, package.manifest_path)
     return FindingDraft(key, TriageRecord(status=status, vuln=vuln, package=package))
@@ -119,13 +101,6 @@ def _format_range(events: list[dict[str, Any]]) -> str:
     return to_line(", ".join(bounds))
 
 
-_PIP_VULNERABILITY: Final[FieldTable] = {
-    "vuln_id": "vulnerability.id",
-    "aliases": "vulnerability.aliases[]",
-    "description": "vulnerability.description",
-}
-
-
 def iter_pip_items(document: Any) -> Iterator[Any]:
     """Yield each dependency with each of its vulnerabilities, from `pip-audit --format json`."""
     # The first versions printed a bare list.
@@ -137,7 +112,7 @@ def iter_pip_items(document: Any) -> Iterator[Any]:
 
 def draft_pip_finding(raw: Any) -> FindingDraft:
     """Return the draft of one vulnerability of one dependency."""
-    vuln = build_vulnerability(raw, _PIP_VULNERABILITY)
+    vuln = build_vulnerability(raw, "pip")
     vuln.vuln_id = vuln.vuln_id or vuln.cve
     vuln.title = to_line(vuln.description.partition("\n")[0], 120)
     package = Package(
@@ -150,19 +125,6 @@ def draft_pip_finding(raw: Any) -> FindingDraft:
 
 
 _LINK_PATTERN: Final = re.compile(r"https?://[^\s()<>\[\]]+")
-_NPM_VULNERABILITY: Final[FieldTable] = {
-    "vuln_id": "advisory.github_advisory_id",
-    "aliases": "advisory.cves[]",
-    "title": "advisory.title",
-    "description": "advisory.overview",
-    "severity": "advisory.severity",
-    "cwe": "advisory.cwe",
-}
-_NPM_PACKAGE: Final[FieldTable] = {
-    "name": "advisory.name advisory.dependency advisory.module_name",
-    "affected_range": "advisory.range advisory.vulnerable_versions package.range",
-    "fixed_version": "advisory.patched_versions",
-}
 
 
 def iter_npm_items(document: Any) -> Iterator[Any]:
@@ -184,7 +146,7 @@ def iter_npm_items(document: Any) -> Iterator[Any]:
 def draft_npm_finding(raw: Any) -> FindingDraft:
     """Return the draft of one advisory of one package."""
     score = parse_cvss(read_value(raw, "advisory.cvss.vectorString"), read_value(raw, "advisory.cvss.score"))
-    vuln = build_vulnerability(raw, _NPM_VULNERABILITY, score)
+    vuln = build_vulnerability(raw, "npm", score)
     ghsa = vuln.vuln_id or find_advisory_id(read_value(raw, "advisory.url"))
     number = read_line(raw, "advisory.source advisory.id")
     vuln.vuln_id = ghsa or vuln.cve or (f"npm:{number}" if number else "")
@@ -192,7 +154,7 @@ def draft_npm_finding(raw: Any) -> FindingDraft:
     links = _LINK_PATTERN.findall(read_text(raw, "advisory.references"))
     vuln.references = to_lines([read_value(raw, "advisory.url"), *links])
     package = Package(
-        **read_fields(raw, _NPM_PACKAGE),
+        **read_fields(raw, "npm", "package"),
         ecosystem="npm",
         installed_version=read_line(next(iter_objects(read_value(raw, "advisory.findings")), None), "version"),
         manifest_path="package.json",
@@ -201,24 +163,6 @@ def draft_npm_finding(raw: Any) -> FindingDraft:
     if not package.fixed_version and get_nested(fix, "name") == package.name:
         package.fixed_version = read_line(fix, "version")
     return FindingDraft(join_key(vuln.vuln_id, package.name), TriageRecord(vuln=vuln, package=package))
-
-
-_DEPENDABOT_VULNERABILITY: Final[FieldTable] = {
-    "cve": "advisory.cve_id[]",
-    "aliases": "advisory.identifiers[].value",
-    "title": "advisory.summary",
-    "description": "advisory.description",
-    "severity": "vulnerability.severity advisory.severity",
-    "cwe": "advisory.cwes[].cwe_id advisory.cwes[].cweId",
-    "references": "advisory.references[].url",
-}
-_DEPENDABOT_PACKAGE: Final[FieldTable] = {
-    "name": "package.name",
-    "ecosystem": "package.ecosystem",
-    "affected_range": "vulnerability.vulnerable_version_range vulnerability.vulnerableVersionRange",
-    "fixed_version": "fixed.identifier fixed",
-    "manifest_path": "alert.dependency.manifest_path alert.vulnerableManifestPath",
-}
 
 
 def draft_dependabot_alert(alert: Any) -> FindingDraft:
@@ -231,11 +175,11 @@ def draft_dependabot_alert(alert: Any) -> FindingDraft:
         "package": read_value(alert, "dependency.package") or get_nested(vulnerability, "package"),
         "fixed": get_nested(vulnerability, "first_patched_version") or get_nested(vulnerability, "firstPatchedVersion"),
     }
-    vuln = build_vulnerability(item, _DEPENDABOT_VULNERABILITY, _find_dependabot_score(item["advisory"]))
+    vuln = build_vulnerability(item, "dependabot", _find_dependabot_score(item["advisory"]))
     ghsa = read_line(item, "advisory.ghsa_id advisory.ghsaId")
     vuln.vuln_id = ghsa or vuln.cve
     vuln.aliases = [alias for alias in dict.fromkeys([vuln.cve, *vuln.aliases]) if alias and alias != ghsa]
-    package = Package(**read_fields(item, _DEPENDABOT_PACKAGE))
+    package = Package(**read_fields(item, "dependabot", "package"))
     repo = read_line(alert, "repository.full_name")
     if number := read_line(alert, "id number"):
         key = f"{repo}#{number}" if repo else number
@@ -267,22 +211,6 @@ _MANAGERS_BY_ECOSYSTEM: Final = {
 _ECOSYSTEMS_BY_MANAGER: Final = {
     manager: ecosystem for ecosystem, managers in _MANAGERS_BY_ECOSYSTEM.items() for manager in managers
 }
-_INSPECTOR_VULNERABILITY: Final[FieldTable] = {
-    "vuln_id": "details.vulnerabilityId codeVulnerabilityDetails.detectorId codeVulnerabilityDetails.ruleId",
-    "aliases": "details.relatedVulnerabilities[]",
-    "title": "title",
-    "description": "description",
-    "severity": "severity",
-    "cwe": "codeVulnerabilityDetails.cwes",
-    "references": "details.sourceUrl details.referenceUrls[] remediation.recommendation.Url",
-}
-_INSPECTOR_ASSET: Final[FieldTable] = {
-    "asset_id": "resource.id",
-    "asset_type": "resource.type",
-    "account": "awsAccountId",
-    "region": "resource.region",
-    "tags": "resource.tags",
-}
 
 
 def draft_inspector_finding(finding: Any) -> FindingDraft:
@@ -290,11 +218,11 @@ def draft_inspector_finding(finding: Any) -> FindingDraft:
     details = get_nested(finding, "packageVulnerabilityDetails")
     resource = next(iter_objects(get_nested(finding, "resources")), None)
     item = {**finding, "details": details, "resource": resource}
-    asset = Asset(**read_fields(item, _INSPECTOR_ASSET))
+    asset = Asset(**read_fields(item, "inspector", "asset"))
     asset.asset_type = asset.asset_type.lower()
     record = TriageRecord(
         status=read_line(finding, "status").lower(),
-        vuln=build_vulnerability(item, _INSPECTOR_VULNERABILITY, _find_score(finding, details)),
+        vuln=build_vulnerability(item, "inspector", _find_score(finding, details)),
         package=_build_package(next(iter_objects(get_nested(details, "vulnerablePackages")), None)),
         asset=asset,
         exposure=_build_exposure(get_nested(finding, "networkReachabilityDetails")),

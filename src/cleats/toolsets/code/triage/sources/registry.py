@@ -25,7 +25,6 @@ from cleats.toolsets.code.triage.sources.standard_formats import (
     iter_sarif_items,
 )
 from cleats.toolsets.code.triage.values import (
-    FieldTable,
     FindingDraft,
     FindingSource,
     build_vulnerability,
@@ -44,52 +43,16 @@ from cleats.toolsets.code.triage.values import (
 )
 
 MAX_LOCATIONS: Final = 20
-_GENERIC_RECORD: Final[FieldTable] = {
-    name: name for name in ("service", "env", "team", "owner", "repo", "status", "labels")
-}
-_GENERIC_VULNERABILITY: Final[FieldTable] = {
-    "vuln_id": "vuln.vulnId|vulnId vuln.id vulnerabilityId",
-    "cve": "vuln.cve|cve[]",
-    "aliases": "vuln.aliases|aliases[]",
-    "title": "vuln.title|title summary name",
-    "description": "vuln.description|description|details",
-    "severity": "vuln.severity|severity",
-    "cwe": "vuln.cwe|cwe|cwes",
-    "references": "vuln.references|references|url[]",
-}
-_GENERIC_PACKAGE: Final[FieldTable] = {
-    "name": "package package.name packageName",
-    "ecosystem": "package.ecosystem packageEcosystem ecosystem",
-    "installed_version": "package.installedVersion package.version installedVersion version",
-    "affected_range": "package.affectedRange|affectedRange",
-    "fixed_version": "package.fixedVersion|fixedVersion",
-    "manifest_path": "package.manifestPath|manifestPath",
-    "purl": "package.purl|purl",
-}
-_GENERIC_ASSET: Final[FieldTable] = {
-    "asset_id": "asset asset.assetId|assetId",
-    "asset_type": "asset.assetType|assetType",
-    "account": "asset.account|account",
-    "region": "asset.region|region",
-    "tags": "asset.tags|tags",
-}
-_GENERIC_EXPOSURE: Final[FieldTable] = {
-    "internet_exposed": "exposure.internetExposed|internetExposed",
-    "public_endpoint": "exposure.publicEndpoint|publicEndpoint",
-    "data_sensitivity": "exposure.dataSensitivity|dataSensitivity",
-    "business_criticality": "exposure.businessCriticality|businessCriticality",
-    "compensating_controls": "exposure.compensatingControls|compensatingControls[]",
-}
 
 
 def draft_generic_finding(raw: Any) -> FindingDraft:
     """Return the draft of one finding."""
     record = TriageRecord(
-        **read_fields(raw, _GENERIC_RECORD),
+        **read_fields(raw, "generic", "record"),
         vuln=_build_vulnerability(raw),
-        package=Package(**read_fields(raw, _GENERIC_PACKAGE)),
-        asset=Asset(**read_fields(raw, _GENERIC_ASSET)),
-        exposure=Exposure(**read_fields(raw, _GENERIC_EXPOSURE)),
+        package=Package(**read_fields(raw, "generic", "package")),
+        asset=Asset(**read_fields(raw, "generic", "asset")),
+        exposure=Exposure(**read_fields(raw, "generic", "exposure")),
         locations=_build_locations(raw),
     )
     return FindingDraft(read_line(raw, "id recordId findingId") or _build_key(record), record)
@@ -108,7 +71,7 @@ def _build_vulnerability(raw: Any) -> Vulnerability:
         score = parse_cvss(read_line(rating, "vector vectorString"), get_nested(rating, "score"))
     else:
         score = parse_cvss("", rating)
-    vuln = build_vulnerability(raw, _GENERIC_VULNERABILITY, score)
+    vuln = build_vulnerability(raw, "generic", score)
     vuln.cve = vuln.cve or find_cve(get_nested(raw, "id"))
     vuln.vuln_id = vuln.vuln_id or vuln.cve or find_advisory_id(get_nested(raw, "id"))
     return vuln

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 from cleats.toolsets.code.records.model import Cvss, Location, Package, TriageRecord
 from cleats.toolsets.code.triage.values import (
-    FieldTable,
     FindingDraft,
     build_vulnerability,
     first_nonempty,
@@ -40,11 +39,6 @@ MAX_LOCATIONS: Final = 20
 MAX_SNIPPET_CHARS: Final = 1000
 _PLACEHOLDER_PATTERN: Final = re.compile(r"\{\w*\}")
 _RULE_ID_PATHS: Final = "result.ruleId result.rule.id rule.id"
-_SARIF_VULNERABILITY: Final[FieldTable] = {
-    "vuln_id": _RULE_ID_PATHS,
-    "cwe": "rule.properties.tags[] rule.properties.cwe[] rule.relationships[].target.id result.taxa[].id",
-    "references": "rule.helpUri result.hostedViewerUri",
-}
 
 
 def iter_sarif_items(document: Any) -> Iterator[Any]:
@@ -71,7 +65,7 @@ def draft_sarif_finding(item: Any) -> FindingDraft:
     result, rule = get_nested(item, "result"), get_nested(item, "rule")
     message = _render_message(item)
     score = parse_cvss("", read_value(rule, "properties.security-severity"))
-    vuln = build_vulnerability(item, _SARIF_VULNERABILITY, score)
+    vuln = build_vulnerability(item, "sarif", score)
     if not score:
         level = read_line(item, "result.level rule.defaultConfiguration.level") or "warning"
         vuln.severity = normalize_severity(level)
@@ -167,13 +161,6 @@ def _build_locations(item: Any) -> list[Location]:
 MAX_COMPONENT_DEPTH: Final = 16
 """Levels of nested components that are read."""
 
-_CYCLONEDX_VULNERABILITY: Final[FieldTable] = {
-    "vuln_id": "id",
-    "aliases": "references[].id",
-    "description": "detail description",
-    "cwe": "cwes",
-    "references": "source.url advisories[].url",
-}
 _CVSS_VERSIONS: Final = {"2": "2.0", "3": "3.0", "31": "3.1", "4": "4.0"}
 
 
@@ -202,7 +189,7 @@ def draft_cyclonedx_finding(raw: Any) -> FindingDraft:
     """Return the draft of one vulnerability of one component."""
     vulnerability = get_nested(raw, "vulnerability")
     score, severity = _find_highest_rating(vulnerability)
-    vuln = build_vulnerability(vulnerability, _CYCLONEDX_VULNERABILITY, score)
+    vuln = build_vulnerability(vulnerability, "cyclonedx", score)
     vuln.title = to_line(read_text(vulnerability, "description").partition("\n")[0], 160)
     vuln.severity = normalize_severity(severity, score.score if score else None)
     package = _build_package(raw)
