@@ -5,11 +5,8 @@ import re
 from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_PARAMETER_LABELS = ("parameters", "parameter_list")
-_BASE_KINDS = kind_set("base_list primary_constructor_base_type")
 _PROPERTY_SYNTAX = table.DeclarationSyntax("property", result=("type",), body=("accessors", "value"))
 _METHOD_SYNTAX = table.DeclarationSyntax("method", result=("type",))
 _NAMESPACE_SYNTAX = table.DeclarationSyntax("namespace")
@@ -193,72 +190,20 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
     return ["".join(syntax.text(path).split()) for path in paths[-1:]]
 
 
-CSHARP = table.Language(
-    id="csharp",
-    grammar="tree_sitter_c_sharp",
+CSHARP = table.load_table(
+    "csharp",
     declares={
         "namespace_declaration": _NAMESPACE_SYNTAX,
-        "class_declaration": table.DeclarationSyntax("class", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
-        "interface_declaration": table.DeclarationSyntax("interface", bases=_BASE_KINDS),
-        "struct_declaration": table.DeclarationSyntax("struct", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
-        "record_declaration": table.DeclarationSyntax("struct", parameters=_PARAMETER_LABELS, bases=_BASE_KINDS),
-        "enum_declaration": table.DeclarationSyntax("enum", bases=_BASE_KINDS),
-        "delegate_declaration": table.DeclarationSyntax("type", result=("type",)),
-        "method_declaration": table.DeclarationSyntax("method", result=("returns",)),
-        "local_function_statement": table.DeclarationSyntax("function", result=("type",)),
-        "constructor_declaration": table.DeclarationSyntax("constructor"),
         "property_declaration event_declaration": _PROPERTY_SYNTAX,
     },
-    carriers={"variable_declarator": table.CarrierSyntax("name", "lambda_expression")},
-    parameters={"parameter": table.ParameterSyntax()},
-    decorators=kind_set("attribute"),
-    modifiers={"modifier": ""},
-    modifier_lists=kind_set("attribute_list"),
-    not_bases=kind_set("argument_list"),
     settle=_adjust_declaration,
-    void=kind_set("void Task ValueTask"),
-    names=kind_set("identifier this base implicit_parameter"),
-    type_names=kind_set("qualified_name alias_qualified_name"),
-    members={
-        "member_access_expression": ("expression", "name"),
-        "conditional_access_expression": ("condition", "member_binding_expression"),
-    },
-    indexes={"element_access_expression": "expression"},
-    calls={
-        "invocation_expression": table.CallSyntax(),
-        "object_creation_expression": table.CallSyntax(function=("type",), prefix="new "),
-        "constructor_initializer": table.CallSyntax(function=("base", "this"), arguments=("argument_list",)),
-    },
-    keywords={"argument": ("name", "value")},
-    transparent=kind_set("""parenthesized_expression cast_expression as_expression await_expression
-        postfix_unary_expression generic_name"""),
     assigns={
-        "assignment_expression": table.AssignmentSyntax(),
-        "variable_declarator": table.AssignmentSyntax(left="name", right=""),
-        "foreach_statement": table.AssignmentSyntax(loop=True),
-        "catch_declaration": table.AssignmentSyntax(left="name", right="no value"),
-        "from_clause": table.AssignmentSyntax(left="name", right="", loop=True),
         "enum_member_declaration": _FIELD_ASSIGNMENT,
     },
-    targets=kind_set("tuple_pattern"),
-    types=kind_set("""predefined_type generic_name nullable_type array_type pointer_type tuple_type
-        function_pointer_type implicit_type type_argument_list type_parameter_list type_parameter_constraints_clause
-        explicit_interface_specifier"""),
-    literals={
-        "integer_literal": "int",
-        "real_literal": "double",
-        "character_literal": "char",
-        "boolean_literal": "bool",
-        "string_literal verbatim_string_literal raw_string_literal interpolated_string_expression": "string",
-    },
-    casts={"cast_expression": "type", "as_expression": "right"},
-    verdicts={"binary_expression": table.COMPARISON_OPERATORS, "prefix_unary_expression": kind_set("!")},
-    choices={"conditional_expression": ("condition",), "switch_expression": (0,)},
     made=_infer_type,
-    yields=kind_set("yield_statement"),
-    imports={"using_directive": _read_imports},
-    ignored=kind_set("extern_alias_directive global_attribute modifier goto_statement"),
-    tokens=kind_set("this base"),
+    imports={
+        "using_directive": _read_imports,
+    },
     hooks={
         "file_scoped_namespace_declaration": _visit_file_namespace,
         "property_declaration": _visit_property,

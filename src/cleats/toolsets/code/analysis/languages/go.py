@@ -7,7 +7,6 @@ from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, Synta
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_FUNCTION_SYNTAX = table.DeclarationSyntax("function", result=("result",))
 _METHOD_SYNTAX = table.DeclarationSyntax("method", result=("result",))
 _STRUCT_SYNTAX = table.DeclarationSyntax("struct", body=("type",))
 _INTERFACE_SYNTAX = table.DeclarationSyntax("interface", body=("type",))
@@ -125,54 +124,13 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
     return ""
 
 
-GO = table.Language(
-    id="go",
-    grammar="tree_sitter_go",
+GO = table.load_table(
+    "go",
     declares={
-        "function_declaration func_literal": _FUNCTION_SYNTAX,
         "method_declaration": _METHOD_SYNTAX,
-        "type_spec type_alias": table.DeclarationSyntax("type", body=()),
-        "var_spec const_spec": table.DeclarationSyntax("constant", lines=3, top=True),
     },
-    carriers={
-        "short_var_declaration": table.CarrierSyntax("left", "right"),
-        "var_spec": table.CarrierSyntax("name", "value"),
-    },
-    wraps=kind_set("type_declaration var_declaration var_spec_list const_declaration"),
-    parameters={"parameter_declaration variadic_parameter_declaration": table.ParameterSyntax()},
     settle=_set_visibility,
-    type_names=kind_set("type_identifier qualified_type"),
-    members={"selector_expression": ("operand", "field")},
-    indexes={"index_expression": "operand"},
-    calls={
-        "call_expression": table.CallSyntax(),
-        "type_conversion_expression": table.CallSyntax(function=("type",), arguments=("operand",)),
-    },
-    transparent=kind_set("parenthesized_expression type_assertion_expression unary_expression generic_type"),
-    assigns={
-        "assignment_statement short_var_declaration receive_statement": table.AssignmentSyntax(),
-        "var_spec const_spec": table.AssignmentSyntax(left="name", right="value"),
-        "range_clause": table.AssignmentSyntax(loop=True),
-        "type_switch_statement": table.AssignmentSyntax(left="alias", right="value"),
-        "field_declaration": table.AssignmentSyntax(left="name", right="no value", typed_field=True),
-    },
-    types=kind_set("""pointer_type slice_type array_type implicit_length_array_type map_type channel_type
-        function_type generic_type parenthesized_type type_arguments type_parameter_list parameter_list"""),
-    literals={
-        "interpreted_string_literal raw_string_literal": "string",
-        "int_literal": "int",
-        "float_literal": "float64",
-        "imaginary_literal": "complex128",
-        "rune_literal": "rune",
-        "true false": "bool",
-        "func_literal": "func",
-    },
     made=_infer_type,
-    lists=kind_set("expression_list literal_element type_elem"),
-    nothing=kind_set("nil"),
-    panics=kind_set("panic"),
-    imports={"import_spec": "path"},
-    ignored=kind_set("package_clause"),
     hooks={
         "method_declaration": _visit_method,
         "type_spec type_alias": _visit_type,

@@ -4,16 +4,10 @@ import re
 
 from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_BASE_KINDS = kind_set("superclass super_interfaces extends_interfaces type_list")
 _IMPORT_MODULE_PATTERN = re.compile(r"import\s+module\s+([^;]+)")
 _INSTANCEOF_ASSIGNMENT = table.AssignmentSyntax(left="name", right="left", type="right")
-_TYPE_NODE_KINDS = (
-    *("type_identifier", "scoped_type_identifier", "generic_type", "array_type"),
-    *("integral_type", "floating_point_type", "boolean_type"),
-)
 
 
 def _adjust_declaration(frame: Frame, parent: Frame) -> None:
@@ -90,62 +84,13 @@ def _read_imports(syntax: SyntaxTree, node: int) -> list[str]:
     return ["".join(syntax.text(path).split()) + wildcard]
 
 
-JAVA = table.Language(
-    id="java",
-    grammar="tree_sitter_java",
-    declares={
-        "class_declaration": table.DeclarationSyntax("class", bases=_BASE_KINDS),
-        "interface_declaration": table.DeclarationSyntax("interface", bases=_BASE_KINDS),
-        "annotation_type_declaration": table.DeclarationSyntax("interface"),
-        "enum_declaration": table.DeclarationSyntax("enum", bases=_BASE_KINDS),
-        "record_declaration": table.DeclarationSyntax("struct", bases=_BASE_KINDS),
-        "method_declaration": table.DeclarationSyntax("method", result=("type",)),
-        "annotation_type_element_declaration": table.DeclarationSyntax("method", result=("type",), body=()),
-        "constructor_declaration compact_constructor_declaration": table.DeclarationSyntax("constructor", result=()),
-    },
-    carriers={"variable_declarator": table.CarrierSyntax("name", "value")},
-    parameters={
-        "formal_parameter": table.ParameterSyntax(),
-        "spread_parameter": table.ParameterSyntax(name=("variable_declarator",), type=_TYPE_NODE_KINDS),
-    },
-    decorators=kind_set("annotation marker_annotation"),
-    modifiers=table.list_modifiers(
-        "public protected private static final abstract default synchronized native sealed non-sealed strictfp"
-    ),
-    modifier_lists=kind_set("modifiers"),
+JAVA = table.load_table(
+    "java",
     settle=_adjust_declaration,
-    void=kind_set("void Void"),
-    names=kind_set("identifier this super"),
-    type_names=kind_set("type_identifier scoped_type_identifier"),
-    members={"field_access": ("object", "field"), "scoped_identifier": ("scope", "name")},
-    indexes={"array_access": "array"},
-    calls={
-        "method_invocation": table.CallSyntax(function=("name",), receiver=("object",)),
-        "object_creation_expression": table.CallSyntax(function=("type",), prefix="new "),
-        "explicit_constructor_invocation": table.CallSyntax(function=("constructor",)),
-    },
-    transparent=kind_set("parenthesized_expression cast_expression generic_type"),
-    assigns={
-        "assignment_expression": table.AssignmentSyntax(),
-        "variable_declarator resource": table.AssignmentSyntax(left="name", right="value"),
-        "enhanced_for_statement": table.AssignmentSyntax(left="name", right="value", loop=True),
-        "catch_formal_parameter": table.AssignmentSyntax(left="name", right="no value"),
-        "enum_constant": table.AssignmentSyntax(left="name", right="arguments", typed_field=True),
-    },
-    types=kind_set("""generic_type array_type annotated_type integral_type floating_point_type boolean_type
-        void_type catch_type class_literal type_arguments type_parameters"""),
-    literals={
-        "decimal_integer_literal hex_integer_literal octal_integer_literal binary_integer_literal": "int",
-        "decimal_floating_point_literal hex_floating_point_literal": "double",
-        "character_literal": "char",
-        "string_literal": "String",
-        "true false": "boolean",
-    },
-    casts={"cast_expression": "type"},
-    choices={"ternary_expression switch_expression": ("condition",)},
     made=lambda _syntax, _node: "",
-    imports={"import_declaration": _read_imports},
-    ignored=kind_set("package_declaration break_statement continue_statement"),
+    imports={
+        "import_declaration": _read_imports,
+    },
     hooks={
         "throws": _visit_throws_clause,
         "variable_declarator": assignments.record_outer_type,

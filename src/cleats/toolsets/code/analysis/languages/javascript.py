@@ -5,7 +5,6 @@ from itertools import islice
 from cleats.toolsets.code.analysis.languages import assignments, javascript_patterns, table
 from cleats.toolsets.code.analysis.languages.javascript_patterns import visit_callback, visit_destructuring
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 MAX_KEY_CHARS = 30
@@ -156,69 +155,13 @@ def _collect_exports(walk: SyntaxWalker) -> None:
                 frame.visibility = "public"
 
 
-JAVASCRIPT = table.Language(
-    id="javascript",
-    grammar="tree_sitter_javascript",
-    declares={
-        "function_declaration generator_function_declaration": table.DeclarationSyntax("function"),
-        "class_declaration class": table.DeclarationSyntax("class", bases=kind_set("class_heritage")),
-        "method_definition": table.DeclarationSyntax("method"),
-        "variable_declarator": table.DeclarationSyntax("constant", lines=3, top=True),
-    },
-    carriers={
-        "export_statement": table.CarrierSyntax("default", "value"),
-        "variable_declarator": table.CarrierSyntax("name", "value"),
-        "field_definition": table.CarrierSyntax("property", "value", kind="method"),
-        "pair": table.CarrierSyntax("key", "value", kind="method", lines=3),
-        "assignment_expression": table.CarrierSyntax("left", "right"),
-    },
-    wraps=kind_set("export_statement lexical_declaration variable_declaration expression_statement"),
-    parameters={"assignment_pattern": table.ParameterSyntax(name=("left",), default=("right",))},
-    decorators=kind_set("decorator"),
-    modifiers={"*": "generator", **table.list_modifiers("async static get set export default const")},
+JAVASCRIPT = table.load_table(
+    "javascript",
     begin=_adjust_name,
     settle=_adjust_declaration,
-    void=kind_set("void undefined never Promise<void>"),
-    names=kind_set("""identifier this super import shorthand_property_identifier
-        shorthand_property_identifier_pattern private_property_identifier"""),
-    members={"member_expression": ("object", "property")},
-    indexes={"subscript_expression": "object"},
-    calls={
-        "call_expression": table.CallSyntax(),
-        "new_expression": table.CallSyntax(function=("constructor",), prefix="new "),
+    imports={
+        "import_statement": read_imports,
     },
-    transparent=kind_set("parenthesized_expression await_expression"),
-    assigns={
-        "assignment_expression assignment_pattern object_assignment_pattern": table.AssignmentSyntax(),
-        "augmented_assignment_expression": table.AssignmentSyntax(augmented=True),
-        "variable_declarator": table.AssignmentSyntax(left="name", right="value"),
-        "field_definition": table.AssignmentSyntax(left="property", right="value", typed_field=True),
-        "for_in_statement": table.AssignmentSyntax(loop=True),
-        "catch_clause": table.AssignmentSyntax(left="parameter", right="no value"),
-    },
-    targets=kind_set("object_pattern array_pattern rest_pattern assignment_pattern"),
-    literals={
-        "string template_string": "string",
-        "number": "number",
-        "true false": "boolean",
-        "array": "Array",
-        "object": "Object",
-        "regex": "RegExp",
-        "null": "null",
-        "undefined": "undefined",
-        "arrow_function function_expression": "Function",
-    },
-    classes={"regex": "RegExp"},
-    nothing=kind_set("undefined"),
-    verdicts={
-        "binary_expression": table.COMPARISON_OPERATORS | table.ARITHMETIC_OPERATORS,
-        "unary_expression": kind_set("! typeof void + - ~"),
-    },
-    yields=kind_set("yield_expression"),
-    arms=kind_set("switch_default"),
-    imports={"import_statement": read_imports},
-    ignored=kind_set("statement_identifier optional_chain hash_bang_line jsx_closing_element"),
-    tokens=kind_set("delete"),
     hooks={
         "object": _visit_object_literal,
         "variable_declarator": visit_destructuring,
@@ -230,6 +173,5 @@ JAVASCRIPT = table.Language(
         "binary_expression": assignments.visit_membership,
         "jsx_opening_element jsx_self_closing_element": javascript_patterns.visit_element,
     },
-    fallback="tsx",
     finish=_collect_exports,
 )

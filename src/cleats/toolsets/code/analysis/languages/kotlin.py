@@ -30,8 +30,6 @@ _MULTI_ASSIGNMENT = table.AssignmentSyntax(left="multi_variable_declaration", ri
 _SINGLE_LOOP_ASSIGNMENT = table.AssignmentSyntax(left="variable_declaration", right="", loop=True)
 _MULTI_LOOP_ASSIGNMENT = table.AssignmentSyntax(left="multi_variable_declaration", right="", loop=True)
 _WORD_PATTERN = re.compile(r"[A-Za-z_]\w*")
-_MODIFIER_WORDS = """public private protected internal abstract open final override sealed data inner value
-    enum inline infix operator tailrec external const lateinit expect actual"""
 _SEQUENCE_BUILDERS = kind_set("sequence iterator")
 _YIELD_FUNCTIONS = kind_set("yield yieldAll")
 _CLOSURE_KINDS = ("lambda_literal", "anonymous_function")
@@ -215,59 +213,21 @@ def _finish_file(walk: SyntaxWalker) -> None:
     walk.export_public()
 
 
-KOTLIN = table.Language(
-    id="kotlin",
-    grammar="tree_sitter_kotlin",
+KOTLIN = table.load_table(
+    "kotlin",
     declares={
         "class_declaration object_declaration": _CLASS_SYNTAX["class"],
         "function_declaration": _FUNCTION_SYNTAX,
-        "secondary_constructor": _CONSTRUCTOR_SYNTAX,
         "property_declaration": _CONSTANT_SYNTAX,
-        "type_alias": table.DeclarationSyntax("type", name=("type",), body=()),
     },
-    decorators=kind_set("annotation"),
-    modifiers={"suspend": "async", **table.list_modifiers(_MODIFIER_WORDS)},
-    modifier_lists=kind_set("""modifiers class_modifier function_modifier inheritance_modifier member_modifier
-        platform_modifier property_modifier visibility_modifier"""),
-    not_bases=kind_set("value_arguments"),
     settle=_adjust_declaration,
-    void=kind_set("Unit Nothing"),
-    names=kind_set("identifier this_expression super_expression"),
-    members={"navigation_expression": ("", "")},
-    indexes={"index_expression": ""},
-    calls={
-        "call_expression": table.CallSyntax(
-            function=("identifier", "navigation_expression", "call_expression", "index_expression"),
-            arguments=("value_arguments",),
-        )
-    },
-    keywords={"value_argument": ("identifier", "no field")},
-    transparent=kind_set("parenthesized_expression unary_expression as_expression"),
     assigns={
-        "assignment": table.AssignmentSyntax(),
         "property_declaration": _SINGLE_ASSIGNMENT,
-        "enum_entry": table.AssignmentSyntax(left="identifier", right="value_arguments", typed_field=True),
     },
-    targets=kind_set("multi_variable_declaration"),
     types=_TYPE_NODE_KINDS | {"type_arguments", "type_parameters", "type_constraints"},
-    literals={
-        "string_literal multiline_string_literal": "String",
-        "character_literal": "Char",
-        "number_literal": "Int",
-        "float_literal": "Double",
+    imports={
+        "import": _read_imports,
     },
-    casts={"as_expression": ""},
-    verdicts={
-        "binary_expression": table.COMPARISON_OPERATORS,
-        "in_expression is_expression": frozenset(),
-        "unary_expression": kind_set("!"),
-    },
-    choices={"if_expression": ("condition",), "when_expression": ("when_subject",)},
-    nothing=kind_set("label"),
-    arms=kind_set("block"),
-    case_test="condition",
-    imports={"import": _read_imports},
-    ignored=kind_set("package_header label lambda_parameters"),
     hooks={
         "class_declaration object_declaration": _visit_class,
         "companion_object": visit_static_members,

@@ -6,16 +6,9 @@ Variables keep their `$`; members are dotted, `::` stays as written.
 from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration, read_parameters
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
-_BASE_KINDS = kind_set("base_clause class_interface_clause")
-_CREATED_TYPE_KINDS = (
-    *("name", "qualified_name", "relative_scope", "variable_name"),
-    *("member_access_expression", "scoped_property_access_expression"),
-)
 _PROPERTY_SYNTAX = table.DeclarationSyntax("property", parameters=(), result=("type",), body=("property_hook_list",))
-_PARAMETER_SYNTAX = table.ParameterSyntax(default=("default_value",))
 _NUMBER_TYPES = ("int", "integer", "float", "double", "bool", "boolean")
 _INTRINSIC_NAMES = {
     "echo_statement": "echo",
@@ -153,81 +146,13 @@ def _collect_exports(walk: SyntaxWalker) -> None:
             walk.exports[frame.name] = None
 
 
-PHP = table.Language(
-    id="php",
-    grammar="tree_sitter_php",
-    maker="language_php",
-    declares={
-        "class_declaration": table.DeclarationSyntax("class", bases=_BASE_KINDS),
-        "interface_declaration": table.DeclarationSyntax("interface", bases=_BASE_KINDS),
-        "trait_declaration": table.DeclarationSyntax("trait"),
-        "enum_declaration": table.DeclarationSyntax("enum", bases=_BASE_KINDS),
-        "function_definition": table.DeclarationSyntax("function"),
-        "method_declaration": table.DeclarationSyntax("method"),
-        "assignment_expression": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
-    },
-    carriers={"assignment_expression": table.CarrierSyntax("left", "right")},
-    wraps=kind_set("expression_statement"),
-    parameters={"simple_parameter variadic_parameter property_promotion_parameter": _PARAMETER_SYNTAX},
-    decorators=kind_set("attribute"),
-    modifiers={
-        "visibility_modifier": "",
-        "static_modifier": "static",
-        "abstract_modifier": "abstract",
-        "final_modifier": "final",
-        "readonly_modifier": "readonly",
-    },
-    modifier_lists=kind_set("attribute_list attribute_group"),
+PHP = table.load_table(
+    "php",
     settle=_adjust_declaration,
-    doc_comments=("/*", "//", "#"),
-    void=kind_set("void never"),
-    names=kind_set("variable_name dynamic_variable_name scoped_property_access_expression"),
-    type_names=kind_set("name qualified_name relative_scope class_constant_access_expression"),
-    members={"member_access_expression nullsafe_member_access_expression": ("object", "name")},
-    indexes={"subscript_expression": ""},
-    calls={
-        "function_call_expression": table.CallSyntax(),
-        "member_call_expression nullsafe_member_call_expression": table.CallSyntax(
-            function=("name",), receiver=("object",)
-        ),
-        "scoped_call_expression": table.CallSyntax(function=("name",), receiver=("scope",), joint="::"),
-        "object_creation_expression": table.CallSyntax(function=_CREATED_TYPE_KINDS, prefix="new "),
-    },
-    keywords={"argument": ("name", "value")},
-    transparent=kind_set("parenthesized_expression cast_expression"),
-    assigns={
-        "assignment_expression reference_assignment_expression": table.AssignmentSyntax(),
-        "augmented_assignment_expression": table.AssignmentSyntax(augmented=True),
-        "static_variable_declaration": table.AssignmentSyntax(left="name", right="value"),
-        "catch_clause": table.AssignmentSyntax(left="variable_name", right="no value"),
-        "property_element": table.AssignmentSyntax(left="name", right="default_value", typed_field=True),
-        "const_element": table.AssignmentSyntax(left="name", right="", typed_field=True),
-        "enum_case": table.AssignmentSyntax(left="name", right="value", typed_field=True),
-    },
-    targets=kind_set("list_literal"),
-    types=kind_set("""primitive_type named_type optional_type union_type intersection_type
-        disjunctive_normal_form_type bottom_type type_list cast_type"""),
-    literals={
-        "string encapsed_string heredoc nowdoc": "string",
-        "integer": "int",
-        "float": "float",
-        "boolean": "bool",
-        "array_creation_expression": "array",
-        "anonymous_function arrow_function": "Closure",
-    },
-    verdicts={
-        "binary_expression": table.COMPARISON_OPERATORS | table.ARITHMETIC_OPERATORS | {"+"},
-        "unary_op_expression": kind_set("! + - ~"),
-    },
-    choices={
-        "conditional_expression match_expression": ("condition",),
-        "match_conditional_expression": ("conditional_expressions",),
-    },
     made=lambda _syntax, _node: "",
-    nothing=kind_set("null"),
-    yields=kind_set("yield_expression"),
-    imports={"namespace_use_declaration": _read_imports},
-    ignored=kind_set("namespace_name declare_directive goto_statement named_label_statement"),
+    imports={
+        "namespace_use_declaration": _read_imports,
+    },
     hooks={
         **dict.fromkeys(_INTRINSIC_NAMES, _visit_intrinsic),
         "expression_statement": _visit_short_echo,

@@ -2,7 +2,6 @@
 
 from cleats.toolsets.code.analysis.languages import assignments, table
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 
@@ -155,67 +154,15 @@ def _collect_exports(walk: SyntaxWalker) -> None:
         walk.export_public()
 
 
-PYTHON = table.Language(
-    id="python",
-    grammar="tree_sitter_python",
-    declares={
-        "function_definition": table.DeclarationSyntax("function", inside="method"),
-        "class_definition": table.DeclarationSyntax("class", bases=kind_set("superclasses")),
-        "type_alias_statement": table.DeclarationSyntax("type", name=("left",), body=()),
-        "assignment": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
-    },
-    wraps=kind_set("decorated_definition expression_statement"),
-    parameters={
-        "typed_parameter": table.ParameterSyntax(name=("identifier", "list_splat_pattern", "dictionary_splat_pattern")),
-        "default_parameter typed_default_parameter": table.ParameterSyntax(),
-    },
-    decorators=kind_set("decorator"),
-    modifiers={"async": "async"},
-    not_bases=kind_set("keyword_argument dictionary_splat"),
+PYTHON = table.load_table(
+    "python",
     settle=_adjust_declaration,
     docstring=_find_docstring,
-    void=kind_set("None NoReturn Never typing.NoReturn typing.Never"),
-    # A field and a kind have the same name here, so the member is given as the last part.
-    members={"attribute": ("object", "")},
-    indexes={"subscript": "value"},
-    calls={"call": table.CallSyntax()},
-    keywords={"keyword_argument": ("name", "value")},
-    transparent=kind_set("parenthesized_expression await"),
-    assigns={
-        "assignment": table.AssignmentSyntax(),
-        "augmented_assignment": table.AssignmentSyntax(augmented=True),
-        "named_expression": table.AssignmentSyntax(left="name", right="value"),
-        "as_pattern": table.AssignmentSyntax(left="alias", right=""),
-        "for_statement for_in_clause": table.AssignmentSyntax(loop=True),
-    },
-    targets=kind_set("""pattern_list tuple_pattern list_pattern list_splat_pattern dictionary_splat_pattern
-        as_pattern_target"""),
-    types=kind_set("type"),
-    texts=table.TEXT_KINDS | {"false", "none"},
-    literals={
-        "string concatenated_string": "str",
-        "integer": "int",
-        "float": "float",
-        "true false": "bool",
-        "list list_comprehension": "list",
-        "dictionary dictionary_comprehension": "dict",
-        "set set_comprehension": "set",
-        "tuple": "tuple",
-        "none": "None",
-    },
-    verdicts={"comparison_operator not_operator": frozenset()},
-    choices={"conditional_expression": (1,)},
-    nothing=kind_set("none"),
-    yields=kind_set("yield"),
-    branches=table.BRANCH_KINDS | {"try_statement>else_clause", "case_clause", "finally_clause"},
-    arms=kind_set("block"),
     imports={
         "import_statement": _read_imports,
         "import_from_statement": _read_from_imports,
         "future_import_statement": lambda _syntax, _node: ["__future__"],
     },
-    unseen=kind_set("string_start string_end"),
-    ignored=kind_set("global_statement nonlocal_statement type_conversion"),
     hooks={
         "assignment": _visit_dunder_all,
         "as_pattern": _visit_except_alias,

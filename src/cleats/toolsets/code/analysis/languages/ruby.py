@@ -329,56 +329,14 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
     return syntax.text(receiver) if is_constructor else ""
 
 
-RUBY = table.Language(
-    id="ruby",
-    grammar="tree_sitter_ruby",
+RUBY = table.load_table(
+    "ruby",
     declares={
-        "class": table.DeclarationSyntax("class", bases=kind_set("superclass")),
         "module": _NAMESPACE_SYNTAX,
-        "method singleton_method": table.DeclarationSyntax("function", inside="method"),
-        "assignment": table.DeclarationSyntax("constant", name=("left",), lines=3, top=True),
     },
-    carriers={"assignment": table.CarrierSyntax("left", "right")},
-    endless=kind_set("method singleton_method"),
-    parameters=dict.fromkeys(
-        kind_set("optional_parameter keyword_parameter splat_parameter hash_splat_parameter block_parameter"),
-        table.ParameterSyntax(),
-    ),
     begin=_adjust_name,
     settle=_adjust_declaration,
-    doc_comments=("# ", "#\n", "##", "#\t"),
-    names=kind_set("identifier constant instance_variable class_variable global_variable self"),
-    members={"scope_resolution": ("scope", "name"), "assigned_member": ("receiver", "method")},
-    joints={"scope_resolution": "::"},
-    indexes={"element_reference": "object"},
-    calls={"call": table.CallSyntax(function=("method",), receiver=("receiver",))},
-    keywords={"pair": ("key", "value")},
-    transparent=kind_set("parenthesized_statements"),
-    assigns={
-        "assignment": table.AssignmentSyntax(),
-        "operator_assignment": table.AssignmentSyntax(augmented=True),
-        "for": table.AssignmentSyntax(left="pattern", right="value", loop=True),
-    },
-    targets=kind_set("left_assignment_list destructured_parameter"),
-    texts=table.TEXT_KINDS | {"simple_symbol"},
-    literals={
-        "string heredoc_beginning": "String",
-        "integer": "Integer",
-        "float": "Float",
-        "true false": "Boolean",
-        "array string_array symbol_array": "Array",
-        "hash": "Hash",
-        "simple_symbol": "Symbol",
-        "regex": "Regexp",
-        "range": "Range",
-        "lambda": "Proc",
-    },
-    verdicts={"binary": table.COMPARISON_OPERATORS, "unary": kind_set("! not")},
-    choices={"conditional if unless": ("condition",), "case": ("value",)},
     made=_infer_type,
-    lists=kind_set("argument_list"),
-    nothing=kind_set("nil"),
-    ignored=kind_set("undef hash_key_symbol"),
     hooks={
         "module": _visit_module,
         "singleton_class": _visit_singleton_class,

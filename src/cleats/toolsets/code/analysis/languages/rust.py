@@ -216,63 +216,16 @@ def _expand_use_paths(syntax: SyntaxTree, node: int, prefix: str) -> list[str]:
     return [prefix.removesuffix("::")] if text == "self" and prefix else [prefix + text]
 
 
-RUST = table.Language(
-    id="rust",
-    grammar="tree_sitter_rust",
+RUST = table.load_table(
+    "rust",
     declares={
-        "function_item function_signature_item": table.DeclarationSyntax("function", inside="method"),
-        "struct_item union_item": table.DeclarationSyntax("struct"),
-        "enum_item": table.DeclarationSyntax("enum"),
-        "trait_item": table.DeclarationSyntax("trait", bases=kind_set("bounds")),
         "impl_item": _IMPL_SYNTAX,
-        "mod_item": table.DeclarationSyntax("namespace"),
-        "type_item": table.DeclarationSyntax("type", body=()),
-        "const_item static_item": table.DeclarationSyntax("constant", lines=3, top=True),
-        "macro_definition": table.DeclarationSyntax("macro", body=("macro_rule",)),
     },
-    carriers={"let_declaration": table.CarrierSyntax("pattern", "value")},
-    parameters={"parameter": table.ParameterSyntax(name=("pattern",))},
-    decorators=kind_set("attribute_item"),
-    modifiers={"visibility_modifier": "", "extern_modifier": "extern", **table.list_modifiers("async const unsafe")},
-    modifier_lists=kind_set("function_modifiers"),
-    not_bases=kind_set("lifetime"),
     settle=_adjust_declaration,
-    doc_comments=("///", "// ", "/*"),
-    void=kind_set("() !"),
-    names=kind_set("identifier self shorthand_field_identifier"),
-    type_names=kind_set("type_identifier scoped_type_identifier crate super"),
-    members={"field_expression": ("value", "field"), "scoped_identifier": ("path", "name")},
-    joints={"scoped_identifier": "::"},
-    indexes={"index_expression": ""},
-    transparent=kind_set("""parenthesized_expression reference_expression unary_expression try_expression
-        await_expression type_cast_expression generic_function generic_type generic_type_with_turbofish"""),
-    assigns={
-        "let_declaration": table.AssignmentSyntax(left="pattern", right="value"),
-        "assignment_expression": table.AssignmentSyntax(),
-        "compound_assignment_expr": table.AssignmentSyntax(augmented=True),
-        "for_expression": table.AssignmentSyntax(left="pattern", right="value", loop=True),
-        "const_item static_item": table.AssignmentSyntax(left="name", right="value"),
-        "field_declaration": table.AssignmentSyntax(left="name", right="no value", typed_field=True),
-        "enum_variant": table.AssignmentSyntax(left="name", right="value", typed_field=True),
-    },
-    targets=kind_set("tuple_pattern struct_pattern tuple_struct_pattern slice_pattern"),
-    types=kind_set("""generic_type reference_type pointer_type array_type tuple_type function_type unit_type
-        never_type primitive_type abstract_type dynamic_type bounded_type bracketed_type qualified_type
-        type_arguments type_parameters where_clause associated_type"""),
-    literals={
-        "string_literal raw_string_literal": "&str",
-        "char_literal": "char",
-        "integer_literal": "integer",
-        "float_literal": "float",
-        "boolean_literal": "bool",
-        "array_expression": "array",
-        "tuple_expression": "tuple",
-    },
     made=_infer_type,
-    nothing=kind_set("unit_expression"),
-    casts={"type_cast_expression": "type"},
-    imports={"use_declaration": _read_imports, "extern_crate_declaration": "name"},
-    ignored=kind_set("inner_attribute_item visibility_modifier lifetime label"),
+    imports={
+        "use_declaration": _read_imports,
+    },
     hooks={
         "impl_item": _visit_impl,
         "mod_item": _visit_module,

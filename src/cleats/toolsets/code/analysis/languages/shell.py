@@ -7,13 +7,7 @@ name.
 from cleats.toolsets.code.analysis.facts import CallArgument
 from cleats.toolsets.code.analysis.languages.assignments import visit_assignment
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import (
-    TEXT_KINDS,
-    AssignmentSyntax,
-    DeclarationSyntax,
-    Language,
-    kind_set,
-)
+from cleats.toolsets.code.analysis.languages.table import AssignmentSyntax, load_table
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 _SOURCE_COMMANDS = ("source", ".")
@@ -163,29 +157,8 @@ def _visit_raw_string(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
         flow.text += walk.text(node)[1:-1][:120]
 
 
-SHELL = Language(
-    id="shell",
-    grammar="tree_sitter_bash",
-    declares={
-        "function_definition": DeclarationSyntax("function"),
-        "variable_assignment": DeclarationSyntax("constant", lines=3, top=True),
-    },
-    doc_comments=("# ", "#\n", "#\t", "##"),
-    names=kind_set("variable_name special_variable_name"),
-    indexes={"subscript": "name"},
-    assigns={
-        "variable_assignment": AssignmentSyntax(left="name", right="value"),
-        "for_statement": AssignmentSyntax(left="variable", right="value", loop=True),
-    },
-    updates=kind_set("postfix_expression"),
-    texts=TEXT_KINDS | {"word", "number"},
-    verdicts={},
-    choices={},
-    branches=frozenset(),
-    arms=kind_set("elif_clause else_clause"),
-    cases=kind_set("case_item"),
-    ignored=kind_set("heredoc_start heredoc_end file_descriptor test_operator"),
-    tokens=kind_set("then"),
+SHELL = load_table(
+    "shell",
     hooks={
         "command": _visit_command,
         "simple_expansion expansion": _visit_expansion,

@@ -306,72 +306,20 @@ def _visit_throw(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None
             walk.frame.throws[name] = None
 
 
-SWIFT = table.Language(
-    id="swift",
-    grammar="tree_sitter_swift",
+SWIFT = table.load_table(
+    "swift",
     declares={
         "class_declaration": _CLASS_SYNTAX["class"],
         "protocol_declaration": table.DeclarationSyntax("interface", bases=_BASE_KINDS),
         "function_declaration protocol_function_declaration": _FUNCTION_SYNTAX,
         "macro_declaration": _MACRO_SYNTAX,
-        "typealias_declaration": table.DeclarationSyntax("type", body=()),
     },
-    decorators=kind_set("attribute"),
-    modifiers={
-        "async": "async",
-        "throws throws_clause": "throws",
-        "visibility_modifier member_modifier property_modifier mutation_modifier inheritance_modifier": "",
-        "function_modifier ownership_modifier parameter_modifier": "",
-    },
-    modifier_lists=kind_set("modifiers"),
     settle=_set_visibility,
-    void=kind_set("Void () Never"),
-    names=kind_set("simple_identifier self_expression super_expression"),
-    type_names=kind_set("type_identifier"),
-    members={"navigation_expression": ("target", "suffix")},
-    indexes={"index_expression": ""},
-    calls={
-        "call_expression": table.CallSyntax(
-            function=(
-                *("simple_identifier", "navigation_expression", "call_expression", "index_expression"),
-                *("self_expression", "super_expression", "prefix_expression", "postfix_expression"),
-            ),
-            arguments=("call_suffix",),
-        ),
-        # Only where the type has arguments: `Set<String>()`.
-        "constructor_expression": table.CallSyntax(function=("constructed_type",), arguments=("constructor_suffix",)),
-    },
-    suffixes=kind_set("call_suffix constructor_suffix"),
-    keywords={"value_argument": ("name", "value")},
-    transparent=kind_set("""navigation_suffix postfix_expression prefix_expression as_expression await_expression
-        try_expression tuple_expression user_type"""),
     assigns={
         "assignment": _PLAIN_ASSIGNMENT,
         "property_declaration protocol_property_declaration": _BINDING_ASSIGNMENT,
-        "for_statement": table.AssignmentSyntax(left="item", right="collection", loop=True),
     },
     types=_TYPE_NODE_KINDS | {"type_arguments", "type_parameters", "type_constraints", "enum_type_parameters"},
-    literals={
-        "line_string_literal multi_line_string_literal raw_string_literal": "String",
-        "integer_literal hex_literal": "Int",
-        "real_literal": "Double",
-        "boolean_literal": "Bool",
-        "array_literal": "Array",
-        "dictionary_literal": "Dictionary",
-    },
-    casts={"as_expression": ""},
-    verdicts=dict.fromkeys(("equality_expression", "comparison_expression", "check_expression"), frozenset()),
-    choices={"ternary_expression": ("condition",), "switch_statement": ("expr",)},
-    nothing=kind_set("nil_literal"),
-    panics=kind_set("fatalError preconditionFailure"),
-    arms=kind_set("statements"),
-    loops=kind_set("for_statement repeat_while_statement"),
-    case_test="switch_pattern",
-    imports={"import_declaration": "identifier"},
-    # Operators that are nodes, and would be the first child of `!list.has(x)` and `try f().x`.
-    unseen=kind_set("bang try_operator"),
-    ignored=kind_set("""directive statement_label availability_condition diagnostic macro_definition break_statement
-        continue_statement"""),
     hooks={
         "class_declaration": _visit_class,
         "function_declaration protocol_function_declaration macro_declaration": _visit_function,

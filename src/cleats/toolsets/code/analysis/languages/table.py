@@ -1,7 +1,7 @@
 """The format of a language table, which holds everything that the engine knows about a language.
 
 To write one, dump the tree of a sample file with the grammar (`str(tree.root_node)` shows kinds and
-fields), then fill in `Language` from the top down:
+fields), then write the rows of `Language` from the top down into a TOML file with the name of the language:
 
 1. `declares`: every node that becomes a chunk. `DeclarationSyntax.inside` is the kind it has
    directly within a type (a `function` is then a `method`).
@@ -24,14 +24,17 @@ Anonymous tokens (keywords, operators) are only in the tree if `modifiers` or `t
 row may name a field or a kind that is missing in a broken file: every lookup is optional.
 
 Where a row maps a kind to its parts, the part "" is the first child that is not another part. A key
-of a row may name several kinds, separated by spaces, that share what it maps to.
+of a row may name several kinds, separated by spaces, that share what it maps to. In TOML, a set and the
+labels of a child are a text with spaces; a set that begins with `+` adds to the default of its row.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.analysis.languages.syntax import Frame, SyntaxTree
@@ -290,3 +293,51 @@ class Language(Struct, frozen=True):
             rows = getattr(self, name)
             if isinstance(rows, dict):
                 force_setattr(self, name, {kind: row for kinds, row in rows.items() for kind in kinds.split()})
+
+
+_ROW_TYPES: Final[Mapping[str, Callable[..., Any]]] = {
+    "declares": DeclarationSyntax,
+    "carriers": CarrierSyntax,
+    "parameters": ParameterSyntax,
+    "calls": CallSyntax,
+    "assigns": AssignmentSyntax,
+}
+
+
+def load_table(name: str, **code: Any) -> Language:
+    """Return the language of the TOML file with its name in this folder.
+
+    `code` has the rows that are no data: hooks, functions, and rows that hooks share.
+    """
+    document = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+    language = Language(id=name, grammar=document.pop("grammar"))
+    rows = {field_name: _read_field(language, field_name, value) for field_name, value in document.items()}
+    for field_name, value in code.items():
+        rows[field_name] = {**rows.get(field_name, {}), **value} if isinstance(value, dict) else value
+    return replace(language, **rows)
+
+
+def _read_field(language: Language, name: str, value: Any) -> Any:
+    default = getattr(language, name)
+    if name in _ROW_TYPES:
+        return {kinds: _read_row(_ROW_TYPES[name], row) for kinds, row in value.items()}
+    if name == "verdicts":
+        return {kinds: kind_set(operators) for kinds, operators in value.items()}
+    if isinstance(default, frozenset):
+        return default | kind_set(value[1:]) if value.startswith("+") else kind_set(value)
+    if name == "modifiers" and isinstance(value, str):
+        return list_modifiers(value)
+    if isinstance(value, dict):
+        return {kinds: tuple(row) if isinstance(row, list) else row for kinds, row in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _read_row(row_type: Callable[..., Any], row: Mapping[str, Any]) -> Any:
+    """Return a row of TOML; sets and labels of children are the fields of `row_type` whose types say so."""
+    fields: dict[str, Any] = {}
+    for name, value in row.items():
+        kind = row_type.__annotations__[name]
+        fields[name] = kind_set(value) if kind == KindSet else value
+        if kind == tuple[str, ...]:
+            fields[name] = tuple(value.split())
+    return row_type(**fields)
