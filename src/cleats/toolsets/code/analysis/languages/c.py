@@ -5,13 +5,10 @@ Types are recorded without the `*` of a pointer; members of a pointer are dotted
 
 import re
 
-from msgspec.structs import replace
-
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.analysis.languages import assignments, declarators, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
 
 _PROTOTYPE_SYNTAX = table.DeclarationSyntax("function", parameters=(), result=("type",), body=())
@@ -85,25 +82,6 @@ def _finish_file(walk: SyntaxWalker) -> None:
 
 _CONDITION_KINDS = ("preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef")
 
-_MACRO_SYNTAX = {
-    "preproc_function_def": table.DeclarationSyntax("macro", body=("value",)),
-    "preproc_def": table.DeclarationSyntax("macro", body=("value",), lines=3),
-}
-
-_PARAMETER_SYNTAX = table.ParameterSyntax(name=("declarator",), default=("default_value",))
-
-_TYPE_NODE_KINDS = kind_set("""primitive_type sized_type_specifier type_descriptor macro_type_specifier
-    parameter_list type_qualifier""")
-
-_LITERAL_TYPES = {"string_literal concatenated_string": "char *", "char_literal": "char", "true false": "bool"}
-
-_ASSIGNMENT_SYNTAX = {
-    "init_declarator": table.AssignmentSyntax(left="declarator", right="value", type="no type"),
-    "assignment_expression": table.AssignmentSyntax(),
-    "enumerator": table.AssignmentSyntax(left="name", right="value", typed_field=True),
-    "preproc_def": table.AssignmentSyntax(left="name", right="value"),
-}
-
 _NODE_HOOKS = {
     "function_definition": declarators.visit_function,
     "function_declarator": declarators.visit_function_declarator,
@@ -124,27 +102,11 @@ def _set_visibility(frame: Frame, parent: Frame) -> None:
         frame.visibility = "private" if "static" in frame.modifiers else "public"
 
 
-C = table.Language(
-    id="c",
-    grammar="tree_sitter_c",
-    declares={"function_definition": declarators.FUNCTION_SYNTAX, **declarators.SPECIFIER_SYNTAX, **_MACRO_SYNTAX},
-    parameters={"parameter_declaration": _PARAMETER_SYNTAX},
-    decorators=kind_set("attribute_specifier attribute"),
-    modifiers={"storage_class_specifier": ""},
-    modifier_lists=kind_set("attribute_declaration"),
+C = table.load_table(
+    "c",
+    declares={"function_definition": declarators.FUNCTION_SYNTAX, **declarators.SPECIFIER_SYNTAX},
     settle=_set_visibility,
-    void=kind_set("void"),
-    type_names=kind_set("type_identifier"),
-    members={"field_expression": ("argument", "field")},
-    indexes={"subscript_expression": "argument"},
-    transparent=kind_set("parenthesized_expression pointer_expression cast_expression"),
-    assigns=_ASSIGNMENT_SYNTAX,
-    types=_TYPE_NODE_KINDS,
-    literals=_LITERAL_TYPES,
     made=lambda _syntax, _node: "",
-    case_test="value",
-    imports={"preproc_include": "path"},
-    ignored=kind_set("preproc_call preproc_directive"),
     ease=grammar_workarounds.blank_macros,
     hooks={kind: hook for kind, hook in _NODE_HOOKS.items() if kind != "class_specifier"},
     finish=_finish_file,
@@ -243,55 +205,13 @@ def _read_import(syntax: SyntaxTree, node: int) -> list[str]:
     return [match[1].strip('<>"')] if match else []
 
 
-CPP = replace(
-    C,
-    id="cpp",
-    grammar="tree_sitter_cpp",
-    declares={
-        "function_definition": declarators.FUNCTION_SYNTAX,
-        "namespace_definition": _NAMESPACE_SYNTAX,
-        "concept_definition": table.DeclarationSyntax("type", body=()),
-        **declarators.SPECIFIER_SYNTAX,
-        **_MACRO_SYNTAX,
-    },
-    carriers={"init_declarator": table.CarrierSyntax("declarator", "value")},
-    wraps=kind_set("template_declaration declaration"),
-    parameters=dict.fromkeys(
-        ("parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"),
-        _PARAMETER_SYNTAX,
-    ),
-    modifiers={
-        "storage_class_specifier virtual_specifier": "",
-        "explicit_function_specifier": "explicit",
-        "virtual": "virtual",
-        "friend": "friend",
-    },
-    not_bases=kind_set("access_specifier virtual"),
+CPP = table.load_table(
+    "cpp",
+    base=C,
+    declares={**C.declares, "namespace_definition": _NAMESPACE_SYNTAX},
     settle=_set_cpp_visibility,
-    names=kind_set("identifier this"),
-    type_names=kind_set("type_identifier namespace_identifier field_identifier destructor_name"),
-    members={"field_expression": ("argument", "field"), "qualified_identifier": ("scope", "name")},
-    joints={"qualified_identifier": "::"},
-    calls={
-        "call_expression": table.CallSyntax(),
-        "new_expression": table.CallSyntax(function=("type",), prefix="new "),
-    },
-    transparent=kind_set("""parenthesized_expression pointer_expression cast_expression template_function
-        template_method template_type dependent_name co_await_expression"""),
-    assigns={
-        **_ASSIGNMENT_SYNTAX,
-        "for_range_loop": table.AssignmentSyntax(left="declarator", loop=True),
-        "lambda_capture_initializer": table.AssignmentSyntax(),
-    },
-    types=_TYPE_NODE_KINDS
-    | kind_set("""template_type template_argument_list template_parameter_list placeholder_type_specifier decltype
-        trailing_return_type dependent_type"""),
-    literals={**_LITERAL_TYPES, "raw_string_literal": "char *", "lambda_expression": "lambda"},
     made=_infer_type,
-    casts={"cast_expression": "type"},
-    yields=kind_set("co_yield_statement"),
-    imports={"preproc_include": "path", "preproc_call": _read_import},
-    ignored=kind_set("preproc_directive lambda_default_capture"),
+    imports={"preproc_call": _read_import},
     hooks={
         **_NODE_HOOKS,
         "abstract_function_declarator": declarators.visit_function_declarator,

@@ -197,13 +197,9 @@ CSHARP = table.load_table(
         "property_declaration event_declaration": _PROPERTY_SYNTAX,
     },
     settle=_adjust_declaration,
-    assigns={
-        "enum_member_declaration": _FIELD_ASSIGNMENT,
-    },
+    assigns={"enum_member_declaration": _FIELD_ASSIGNMENT},
     made=_infer_type,
-    imports={
-        "using_directive": _read_imports,
-    },
+    imports={"using_directive": _read_imports},
     hooks={
         "file_scoped_namespace_declaration": _visit_file_namespace,
         "property_declaration": _visit_property,

@@ -126,9 +126,7 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
 
 GO = table.load_table(
     "go",
-    declares={
-        "method_declaration": _METHOD_SYNTAX,
-    },
+    declares={"method_declaration": _METHOD_SYNTAX},
     settle=_set_visibility,
     made=_infer_type,
     hooks={

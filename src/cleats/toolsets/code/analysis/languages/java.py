@@ -88,9 +88,7 @@ JAVA = table.load_table(
     "java",
     settle=_adjust_declaration,
     made=lambda _syntax, _node: "",
-    imports={
-        "import_declaration": _read_imports,
-    },
+    imports={"import_declaration": _read_imports},
     hooks={
         "throws": _visit_throws_clause,
         "variable_declarator": assignments.record_outer_type,

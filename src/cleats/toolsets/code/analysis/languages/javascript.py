@@ -159,9 +159,7 @@ JAVASCRIPT = table.load_table(
     "javascript",
     begin=_adjust_name,
     settle=_adjust_declaration,
-    imports={
-        "import_statement": read_imports,
-    },
+    imports={"import_statement": read_imports},
     hooks={
         "object": _visit_object_literal,
         "variable_declarator": visit_destructuring,

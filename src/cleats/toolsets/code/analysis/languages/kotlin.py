@@ -221,13 +221,9 @@ KOTLIN = table.load_table(
         "property_declaration": _CONSTANT_SYNTAX,
     },
     settle=_adjust_declaration,
-    assigns={
-        "property_declaration": _SINGLE_ASSIGNMENT,
-    },
+    assigns={"property_declaration": _SINGLE_ASSIGNMENT},
     types=_TYPE_NODE_KINDS | {"type_arguments", "type_parameters", "type_constraints"},
-    imports={
-        "import": _read_imports,
-    },
+    imports={"import": _read_imports},
     hooks={
         "class_declaration object_declaration": _visit_class,
         "companion_object": visit_static_members,

@@ -150,9 +150,7 @@ PHP = table.load_table(
     "php",
     settle=_adjust_declaration,
     made=lambda _syntax, _node: "",
-    imports={
-        "namespace_use_declaration": _read_imports,
-    },
+    imports={"namespace_use_declaration": _read_imports},
     hooks={
         **dict.fromkeys(_INTRINSIC_NAMES, _visit_intrinsic),
         "expression_statement": _visit_short_echo,

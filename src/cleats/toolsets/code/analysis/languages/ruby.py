@@ -331,9 +331,7 @@ def _infer_type(syntax: SyntaxTree, node: int) -> str:
 
 RUBY = table.load_table(
     "ruby",
-    declares={
-        "module": _NAMESPACE_SYNTAX,
-    },
+    declares={"module": _NAMESPACE_SYNTAX},
     begin=_adjust_name,
     settle=_adjust_declaration,
     made=_infer_type,

@@ -218,14 +218,10 @@ def _expand_use_paths(syntax: SyntaxTree, node: int, prefix: str) -> list[str]:
 
 RUST = table.load_table(
     "rust",
-    declares={
-        "impl_item": _IMPL_SYNTAX,
-    },
+    declares={"impl_item": _IMPL_SYNTAX},
     settle=_adjust_declaration,
     made=_infer_type,
-    imports={
-        "use_declaration": _read_imports,
-    },
+    imports={"use_declaration": _read_imports},
     hooks={
         "impl_item": _visit_impl,
         "mod_item": _visit_module,

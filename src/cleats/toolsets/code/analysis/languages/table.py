@@ -304,13 +304,14 @@ _ROW_TYPES: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-def load_table(name: str, **code: Any) -> Language:
+def load_table(name: str, *, base: Language | None = None, **code: Any) -> Language:
     """Return the language of the TOML file with its name in this folder.
 
-    `code` has the rows that are no data: hooks, functions, and rows that hooks share.
+    Rows that the file does not have are those of `base`. `code` has the rows that are no data: hooks, functions, and
+    rows that hooks share.
     """
     document = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
-    language = Language(id=name, grammar=document.pop("grammar"))
+    language = replace(base, id=name) if base else Language(id=name, grammar=document["grammar"])
     rows = {field_name: _read_field(language, field_name, value) for field_name, value in document.items()}
     for field_name, value in code.items():
         rows[field_name] = {**rows.get(field_name, {}), **value} if isinstance(value, dict) else value
