@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Any
 
 import msgspec
@@ -235,55 +237,23 @@ PAGE_HEADERS = {
     "referrer-policy": "no-referrer",
 }
 
-_STYLE_SHEET = """
-:root { color-scheme: light dark; --edge: color-mix(in srgb, currentColor 22%, transparent) }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-h1 { margin-bottom: 0 } h2 { margin-top: 2.5rem } h3 { margin: 2rem 0 .25rem }
-table { border-collapse: collapse; width: 100%; font-size: .92rem }
-th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
-  border-bottom: 1px solid var(--edge) }
-code, pre { font: .88rem/1.45 ui-monospace, monospace }
-pre { padding: .7rem .9rem; border: 1px solid var(--edge); border-radius: 6px; overflow-x: auto }
-h3 code { font-size: 1.1rem; font-weight: 600 } .quiet { opacity: .7 } nav { columns: 18rem }
-@media (max-width: 40rem) {
-  th { display: none } tr { border-bottom: 1px solid var(--edge) }
-  td { display: block; border: 0; padding: 0; overflow-wrap: anywhere }
-  td:first-child { padding-top: .6rem }
-}
-"""
-
 
 def render_page(registry: Registry, routes: Sequence[ApiRoute]) -> str:
     """Render the page."""
-    return "".join(_render_parts(registry, routes))
-
-
-def _render_parts(registry: Registry, routes: Sequence[ApiRoute]) -> Iterator[str]:
-    yield (
-        "<!doctype html><html lang=en><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width'><title>Cleats API</title>"
-        f"<style>{_STYLE_SHEET}</style><h1>Cleats API</h1>"
-        f"<p class=quiet>Contract {SCHEMA_VERSION}, build {TOOLING_VERSION}. "
-        "<a href=/openapi.json>openapi.json</a></p>"
-        "<p>Every JSON answer is one envelope: <code>{ok, result | error, _meta}</code>. "
-        "Streams send the events <code>start</code>, <code>progress</code>, "
-        "<code>result</code> or <code>error</code>, and <code>done</code>, each with an envelope "
-        "as its data. A client that disconnects cancels its call.</p>"
-        "<h2>Routes</h2><table><tr><th>Method<th>Path<th></tr>"
+    rows = [(", ".join(row.methods), row.path, row.about) for row in routes]
+    rows += [(route.method, route.path, route.about) for toolset in registry.toolsets for route in toolset.routes]
+    rows.append(("any", MCP_PATH, "MCP over streamable HTTP."))
+    names = [escape(tool.name) for tool in registry]
+    return Template(Path(__file__).with_name("docs_page.html").read_text("utf-8")).substitute(
+        contract=SCHEMA_VERSION,
+        build=TOOLING_VERSION,
+        routes="\n".join(
+            f"<tr><td>{escape(methods)}<td><code>{escape(path)}</code><td>{escape(about)}</tr>"
+            for methods, path, about in rows
+        ),
+        links="\n".join(f"<div><a href='#{name}'>{name}</a></div>" for name in names),
+        tools="\n".join(part for tool in registry for part in _render_tool(registry, tool)),
     )
-    for row in routes:
-        yield (
-            f"<tr><td>{escape(', '.join(row.methods))}<td><code>{escape(row.path)}</code><td>{escape(row.about)}</tr>"
-        )
-    for route in (toolset_route for toolset in registry.toolsets for toolset_route in toolset.routes):
-        yield (f"<tr><td>{route.method}<td><code>{escape(route.path)}</code><td>{escape(route.about)}</tr>")
-    yield f"<tr><td>any<td><code>{MCP_PATH}</code><td>MCP over streamable HTTP.</tr></table>"
-    yield "<h2>Tools</h2><nav>"
-    for tool in registry:
-        yield f"<div><a href='#{escape(tool.name)}'>{escape(tool.name)}</a></div>"
-    yield "</nav>"
-    for tool in registry:
-        yield from _render_tool(registry, tool)
 
 
 def _render_tool(registry: Registry, tool: Tool) -> Iterator[str]:

@@ -28,6 +28,8 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from cleats.contract.violations import Validator
 from cleats.settings import SettingError
 
@@ -36,31 +38,7 @@ TOKEN_PREFIX = "cleats_"
 
 _TOKEN_NAME_PATTERN = "^[A-Za-z0-9_.@-]{1,64}$"
 
-_ABSOLUTE_PATH_SCHEMA = {"type": "string", "pattern": "^[/~]|^[A-Za-z]:"}
-_TOKENS_FILE_SCHEMA = {
-    "type": "object",
-    "required": ["token"],
-    "additionalProperties": False,
-    "properties": {
-        "token": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["name", "sha256"],
-                "additionalProperties": False,
-                "properties": {
-                    "name": {"type": "string", "pattern": _TOKEN_NAME_PATTERN},
-                    "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-                    "toolsets": {"type": "array", "items": {"type": "string"}},
-                    "repositories": {"type": "array", "minItems": 1, "items": _ABSOLUTE_PATH_SCHEMA},
-                    "per_minute": {"type": "number", "exclusiveMinimum": 0},
-                    "burst": {"type": "integer", "minimum": 1},
-                },
-            },
-        }
-    },
-}
+_TOKENS_FILE_SCHEMA = msgspec.json.decode(Path(__file__).with_name("tokens.schema.json").read_bytes())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
