@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,6 +30,10 @@ RESULTS_NAME = "results.json"
 RELEASED_NAME = "released"
 """The folder beside the committed snapshot with one full snapshot per released version."""
 LOCK_FILE_PATH = Path("mcp-contract.json")
+
+
+def _path_option(name: str, default: Path, about: str) -> Callable[[Any], Any]:
+    return click.option(name, type=click.Path(path_type=Path), default=default, show_default=True, help=about)
 
 
 @click.group()
@@ -105,23 +110,11 @@ def diff(old: Path, new: Path, *, style: ReportStyle) -> None:
 
 @contract.command()
 @with_server_options
-@click.option(
-    "--against",
-    type=click.Path(path_type=Path),
-    default=COMMITTED_SNAPSHOT_PATH,
-    show_default=True,
-    help="The committed snapshot of our own contract, or of the toolset's.",
-)
+@_path_option("--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot of our own contract, or of the toolset's.")
 @click.option(
     "--against-ref", metavar="REF", help="Measure the bump against that file as it is in a git commit, say origin/main."
 )
-@click.option(
-    "--lock",
-    type=click.Path(path_type=Path),
-    default=LOCK_FILE_PATH,
-    show_default=True,
-    help="The lock file of another server.",
-)
+@_path_option("--lock", LOCK_FILE_PATH, "The lock file of another server.")
 @click.option("--accept", is_flag=True, help="Write the file when the bump is right.")
 @click.option(
     "--fail-on",
@@ -198,12 +191,8 @@ def _check_own_contract(
 
 @contract.command()
 @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
-@click.option(
-    "--against",
-    type=click.Path(path_type=Path),
-    default=COMMITTED_SNAPSHOT_PATH,
-    show_default=True,
-    help="The committed snapshot; the releases are in the folder `released` beside it.",
+@_path_option(
+    "--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot; the releases are in the folder `released` beside it."
 )
 @click.option("--replace", is_flag=True, help="Record the version again, if nobody has it yet.")
 @with_style_options

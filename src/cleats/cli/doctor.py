@@ -29,8 +29,6 @@ FOLDER_SETTINGS = ("cache_dir", "data_dir")
 MIN_FREE_BYTES = 16 << 20
 """The free bytes below which a disk counts as full."""
 
-_CAPABILITY_KEYS = ("group", "name", "present", "purpose", "remedy")
-
 DEFAULT_SOURCE = "default"
 """The source of a setting that nobody has set."""
 
@@ -212,19 +210,13 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Do
         settings=_list_setting_values(settings, sources) if settings else [],
         folders=folders,
         capabilities=[
-            dict(
-                zip(
-                    _CAPABILITY_KEYS,
-                    (
-                        row.group,
-                        row.name,
-                        row.is_present(find_lint_root(settings) if settings else None),
-                        row.purpose,
-                        row.remedy,
-                    ),
-                    strict=True,
-                )
-            )
+            {
+                "group": row.group,
+                "name": row.name,
+                "present": row.is_present(find_lint_root(settings) if settings else None),
+                "purpose": row.purpose,
+                "remedy": row.remedy,
+            }
             for row in CAPABILITIES
         ],
     )

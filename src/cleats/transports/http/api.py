@@ -226,7 +226,8 @@ class HttpApi:
     async def call_stream(self, request: Request) -> EventStream:
         tool = await self._find_tool(request, request.path_params["name"])
         arguments = await read_json_object(request, self.body_limit)
-        return self._start_stream(request, tool, arguments, start={"tool": tool.name})
+        self._check_arguments(tool, arguments)
+        return self.runner.stream_call(request, tool, arguments, start={"tool": tool.name})
 
     async def search(self, request: Request) -> Response:
         return await self._answer_route(request, SEARCH_TOOLS, "search")
@@ -250,7 +251,10 @@ class HttpApi:
     ) -> EventStream:
         tool = await self._find_tool(request, *names)
         arguments = await self._read_arguments(request, tool)
-        return self._start_stream(request, tool, arguments, self._build_shaper(key), repo=repo)
+        self._check_arguments(tool, arguments)
+        start = {"repo": self._resolve_repository(arguments)} if repo else None
+        # The API has no progress event in the stream of a status.
+        return self.runner.stream_call(request, tool, arguments, self._build_shaper(key), start, with_progress=not repo)
 
     async def _find_tool(self, request: Request, *names: str) -> Tool:
         for name in names:
@@ -269,23 +273,12 @@ class HttpApi:
             arguments[REPOSITORY_ARGUMENT] = arguments.pop("repo")
         return arguments
 
-    def _start_stream(
-        self,
-        request: Request,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        shape: ShapeResult = keep_payload,
-        *,
-        start: Mapping[str, Any] | None = None,
-        repo: bool = False,
-    ) -> EventStream:
-        try:  # a client sees 400 and 403 in the status, as without a stream
+    def _check_arguments(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments before a stream starts: a client sees 400 and 403 in the status, as without a stream."""
+        try:
             self.path_guard.check_arguments(tool.bind(arguments))
         except ToolError as error:
             raise ApiError(error) from None
-        if repo:  # the stream of a status, for which the API has no progress event
-            start = {"repo": self._resolve_repository(arguments)}
-        return self.runner.stream_call(request, tool, arguments, shape, start, with_progress=not repo)
 
     def _build_shaper(self, name: str) -> ShapeResult:
         def shape_result(payload: Any, call: ToolCall) -> Mapping[str, Any]:

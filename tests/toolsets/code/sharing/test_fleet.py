@@ -12,7 +12,7 @@ import pytest
 from cleats.settings import SettingError
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.repository import Repository
-from cleats.toolsets.code.sharing import publisher
+from cleats.toolsets.code.sharing import shared_index
 from cleats.toolsets.code.sharing.manifest import (
     DatabasePointerStore,
     FilePointerStore,
@@ -21,7 +21,7 @@ from cleats.toolsets.code.sharing.manifest import (
     build_manifest,
     parse_manifest,
 )
-from cleats.toolsets.code.sharing.publisher import IndexShare
+from cleats.toolsets.code.sharing.shared_index import IndexShare
 from cleats.toolsets.code.sharing.storage import FolderStorage, Storage, open_storage
 from tests.support.indexes import IndexedRepository, read_catalogue_content
 from tests.support.object_store import FakeBucket, run_object_store
@@ -182,7 +182,7 @@ def test_only_the_last_generations_stay_and_their_parts_with_them(world: Indexed
     with run_object_store() as bucket:
         remote_storage = make_bucket_storage(bucket)
         share = IndexShare("shop", remote_storage, FilePointerStore(remote_storage))
-        for number in range(publisher.RETAINED_GENERATIONS + 2):
+        for number in range(shared_index.RETAINED_GENERATIONS + 2):
             world.write_file("shop/n.py", f"number = {number}\n")
             world.build_index()
             with world.lease_current() as lease:
@@ -190,7 +190,7 @@ def test_only_the_last_generations_stay_and_their_parts_with_them(world: Indexed
 
         manifests = {key for key in bucket.objects if "/generations/" in key}
         part_hashes = {part.sha256 for key in manifests for part in parse_manifest(bucket.objects[key]).parts}
-        assert len(manifests) == publisher.RETAINED_GENERATIONS
+        assert len(manifests) == shared_index.RETAINED_GENERATIONS
         assert {key.rsplit("/", 1)[1] for key in bucket.objects if "/objects/" in key} == part_hashes
 
 
@@ -286,7 +286,7 @@ def test_a_generation_of_another_format_is_refused_by_name(world: IndexedReposit
     manifest.write_bytes(foreign_manifest.encode())
     pointer = share.pointers.read("shop")
     assert pointer is not None
-    lied = msgspec.structs.replace(pointer, manifest=publisher.hash_manifest(foreign_manifest.encode()))
+    lied = msgspec.structs.replace(pointer, manifest=shared_index.hash_manifest(foreign_manifest.encode()))
     share.pointers.move("shop", lied)
 
     with pytest.raises(InvalidGenerationError, match="another version"):

@@ -14,12 +14,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from cleats.system.git import GitError, ReadOnlyGit, find_git
-from cleats.toolsets.code.discovery.content import (
-    TOOL_MARKER_FILES,
-    TOOL_OUTPUT_FOLDERS,
-    VERSION_CONTROL_FOLDERS,
-    DiscoveryLimits,
-)
+from cleats.toolsets.code.discovery.content import FILE_NAMES, VERSION_CONTROL_FOLDERS, DiscoveryLimits
 from cleats.toolsets.code.discovery.ignore_rules import IgnoreRules, IgnoreTree
 from cleats.toolsets.code.discovery.tree import (
     IGNORE_FILE_NAME,
@@ -86,9 +81,9 @@ class GitListing:
         self._paths = paths
         self._link_states: dict[str, bool] = {"": False}
         self._tool_folders = {
-            path.rpartition("/")[0]: TOOL_MARKER_FILES[path.rsplit("/", 1)[-1]]
+            path.rpartition("/")[0]: FILE_NAMES.tool_marker_files[path.rsplit("/", 1)[-1]]
             for path, tag in paths.items()
-            if tag == _UNTRACKED_TAG and path.rsplit("/", 1)[-1] in TOOL_MARKER_FILES
+            if tag == _UNTRACKED_TAG and path.rsplit("/", 1)[-1] in FILE_NAMES.tool_marker_files
         }
         self._reported_folders: set[str] = set()
 
@@ -134,7 +129,7 @@ class GitListing:
         for name in path.split("/")[:-1]:
             folder = f"{folder}/{name}" if folder else name
             reason = "version_control" if name in VERSION_CONTROL_FOLDERS else "tool_output"
-            detail = TOOL_OUTPUT_FOLDERS.get(name) or self._tool_folders.get(folder)
+            detail = FILE_NAMES.tool_output_folders.get(name) or self._tool_folders.get(folder)
             if detail or reason == "version_control":
                 if folder not in self._reported_folders:
                     self._reported_folders.add(folder)
@@ -195,7 +190,7 @@ class DirectoryWalker:
             if not isinstance(error, FileNotFoundError):
                 self._tree.skip(folder, "unreadable", error.strerror or "")
             return []
-        tool_outputs = [description for mark, description in TOOL_MARKER_FILES.items() if mark in entries]
+        tool_outputs = [description for mark, description in FILE_NAMES.tool_marker_files.items() if mark in entries]
         if folder and tool_outputs:
             self._tree.skip(folder, "tool_output", tool_outputs[0])
             return []
@@ -218,8 +213,8 @@ class DirectoryWalker:
             return
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if is_folder and entry.name in TOOL_OUTPUT_FOLDERS:
-                tree.skip(path, "tool_output", TOOL_OUTPUT_FOLDERS[entry.name])
+            if is_folder and entry.name in FILE_NAMES.tool_output_folders:
+                tree.skip(path, "tool_output", FILE_NAMES.tool_output_folders[entry.name])
             elif self._ignores.is_excluded(path, is_folder=is_folder) or tree.ignore_files.is_excluded(
                 path, is_folder=is_folder
             ):

@@ -128,18 +128,13 @@ def build_decision(finding: TriageRecord, args: Mapping[str, Any]) -> TriageReco
         expires_at=parse_expiry(args["expires"]) if "expires" in args else "",
         evidence_refs=to_lines(args.get("evidence", [])),
     )
-    record = TriageRecord(
+    record = msgspec.structs.replace(
+        finding,
         record_type="decision",
-        source=finding.source,
-        service=finding.service,
-        env=finding.env,
-        team=finding.team,
-        owner=finding.owner,
-        repo=finding.repo,
-        labels=finding.labels,
-        vuln=finding.vuln,
-        package=finding.package,
-        asset=finding.asset,
+        **dict.fromkeys(("created_at", "updated_at", "status"), ""),
+        locations=[],
+        parse_warnings=[],
+        raw=None,
         exposure=msgspec.structs.replace(finding.exposure),
         decision=decision,
     )

@@ -5,6 +5,7 @@ finding is searched by meaning.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -23,35 +24,10 @@ if TYPE_CHECKING:
     from cleats.toolsets.code.search.engine import SearchEngine
     from cleats.toolsets.code.search.hit_details import CatalogueReader, HitRow
 
-_PYPI_MODULE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "pyyaml": ("yaml",),
-    "pillow": ("PIL",),
-    "beautifulsoup4": ("bs4",),
-    "scikit-learn": ("sklearn",),
-    "scikit-image": ("skimage",),
-    "opencv-python": ("cv2",),
-    "python-dateutil": ("dateutil",),
-    "python-dotenv": ("dotenv",),
-    "python-jose": ("jose",),
-    "python-multipart": ("multipart", "python_multipart"),
-    "pyjwt": ("jwt",),
-    "pycryptodome": ("Crypto",),
-    "pycrypto": ("Crypto",),
-    "pyopenssl": ("OpenSSL",),
-    "protobuf": ("google.protobuf",),
-    "djangorestframework": ("rest_framework",),
-    "mysqlclient": ("MySQLdb",),
-    "psycopg2-binary": ("psycopg2",),
-    "gitpython": ("git",),
-    "attrs": ("attr", "attrs"),
-    "msgpack-python": ("msgpack",),
-    "ruamel-yaml": ("ruamel.yaml",),
-    "setuptools": ("setuptools", "pkg_resources"),
-    "grpcio": ("grpc",),
-    "dnspython": ("dns",),
-    "websocket-client": ("websocket",),
-}
-"""PyPI packages whose modules have other names; other packages are imported by their name with `_`."""
+_PYPI_MODULE_NAMES: Final[Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("pypi_modules.toml").read_text("utf-8")
+)
+"""PyPI packages whose modules have other names."""
 
 
 def list_import_names(package: str, ecosystem: str) -> list[str]:
@@ -61,7 +37,7 @@ def list_import_names(package: str, ecosystem: str) -> list[str]:
     match ecosystem:
         case "pypi":
             normalized_name = package.lower().replace("_", "-").replace(".", "-")
-            return list(_PYPI_MODULE_NAMES.get(normalized_name) or (package.replace("-", "_").lower(),))
+            return _PYPI_MODULE_NAMES.get(normalized_name, package.replace("-", "_").lower()).split()
         case "cargo":
             return [package.replace("-", "_")]
         case "maven":

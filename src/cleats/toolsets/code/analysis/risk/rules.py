@@ -154,10 +154,6 @@ class RiskRules:
         rules = {rule.id: rule for file in files for rule in file.rules} | dict(self._custom_rules)
         return [rule for rule in rules.values() if names.intersection(rule.languages)]
 
-    def list_all(self) -> list[RiskRule]:
-        rules = {rule.id: rule for file in _builtin_rule_files() for rule in file.rules}
-        return list({**rules, **self._custom_rules}.values())
-
 
 def load_rules(paths: Iterable[Path] = ()) -> RiskRules:
     """Load the built-in rules and those of files, or of all `.toml` files in folders."""
