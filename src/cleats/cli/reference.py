@@ -62,7 +62,7 @@ def render_pages() -> dict[str, str]:
         "errors.md": _assemble_page("Errors", render_errors_page(registry)),
         "http.md": _assemble_page("HTTP", [render_http_page().rstrip()]),
         "settings.md": _assemble_page("Settings", render_settings_page()),
-        "commands.md": _assemble_page("Commands", render_commands_page()),
+        "commands.md": _assemble_page("Commands", _render_command(cli, click.Context(cli, info_name="cleats"))),
     }
 
 
@@ -203,12 +203,8 @@ def render_settings_page() -> Iterator[str]:
     yield SETTINGS_EXAMPLE
 
 
-def render_commands_page() -> Iterator[str]:
-    """Yield the blocks of the page about commands, from their help texts."""
-    yield from _render_command(cli, click.Context(cli, info_name="cleats"))
-
-
 def _render_command(command: click.Command, ctx: click.Context) -> Iterator[str]:
+    """Yield the blocks of the page about commands, from their help texts."""
     usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
     yield f"## {ctx.command_path}\n\n```text\n{usage}\n```"
     yield from _render_help(command.help or "")

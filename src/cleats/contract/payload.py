@@ -92,14 +92,6 @@ def _make_error(outcome: Failed | Rejected | Cancelled) -> ToolError:
     return outcome.error
 
 
-def _render_envelope_result(result: Any, meta: AnswerMeta) -> Answer:
-    return Answer(True, {"ok": True, "result": result, "_meta": meta.as_json()})
-
-
-def _render_envelope_error(error: ToolError, meta: AnswerMeta) -> Answer:
-    return Answer(False, {"ok": False, "error": error.as_json(), "_meta": meta.as_json()})
-
-
 def _make_content_blocks(result: str | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     return ({"type": "text", "text": result},) if isinstance(result, str) else result
 
@@ -164,7 +156,11 @@ def _render_launch_error(error: ToolError) -> dict[str, Any]:
     }
 
 
-ENVELOPE: Final = Payload("envelope", _render_envelope_result, _render_envelope_error)
+ENVELOPE: Final = Payload(
+    "envelope",
+    lambda result, meta: Answer(True, {"ok": True, "result": result, "_meta": meta.as_json()}),
+    lambda error, meta: Answer(False, {"ok": False, "error": error.as_json(), "_meta": meta.as_json()}),
+)
 """`{ok, result | error, _meta}`: the shape of the code toolset and of the HTTP API."""
 
 CONTENT: Final = Payload(

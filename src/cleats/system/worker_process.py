@@ -53,13 +53,15 @@ async def run_worker(
     """
     from cleats.system.processes import process  # noqa: PLC0415 - the worker itself does not need it
 
-    def handle_output(stream: str, line: bytes) -> None:
-        if stream == "stdout":
-            on_line(line)
-
     # -P: never import modules from the current folder, which may be a checkout.
     argv = [sys.executable, "-P", "-m", module]
-    completed = await process.run(argv, env=env, stdin=order, grace=grace, on_output=handle_output)
+    completed = await process.run(
+        argv,
+        env=env,
+        stdin=order,
+        grace=grace,
+        on_output=lambda stream, line: on_line(line) if stream == "stdout" else None,
+    )
     last_line = completed.stdout.rstrip(b"\n").rsplit(b"\n", 1)[-1]
     return WorkerExit(completed.exit_code, last_line, completed.stderr)
 

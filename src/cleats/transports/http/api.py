@@ -289,7 +289,3 @@ class HttpApi:
     def _resolve_repository(self, arguments: Mapping[str, Any]) -> str:
         path = arguments.get(REPOSITORY_ARGUMENT)
         return str(self.path_guard.repo if path is None else self.path_guard.resolve_repository(path))
-
-    def list_endpoints(self) -> Sequence[Any]:
-        """Return every route with its method."""
-        return [(row, getattr(self, row.endpoint)) for row in API_ROUTES]

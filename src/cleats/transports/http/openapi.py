@@ -82,12 +82,11 @@ def build_document(registry: Registry, *, secured: bool) -> dict[str, Any]:
             for tool in registry:
                 path = row.path.replace("{name}", tool.name)
                 paths[path] = {"post": _tool_operation(registry, row, tool, schemas)}
-        elif not row.tools or (route_tool := _find_route_tool(registry, row)) is not None:
+        elif not row.tools:
+            paths[row.path] = {method.lower(): _server_operation(row) for method in row.methods}
+        elif route_tools := [registry.find(name) for name in row.tools if registry.has_tool(name)]:
             paths[row.path] = {
-                method.lower(): _server_operation(row)
-                if not row.tools or route_tool is None
-                else _route_operation(row, method, route_tool, schemas)
-                for method in row.methods
+                method.lower(): _route_operation(row, method, route_tools[0], schemas) for method in row.methods
             }
     paths |= build_operations(registry.toolsets, _failure_responses(()))
     document: dict[str, Any] = {
@@ -108,10 +107,6 @@ def build_document(registry: Registry, *, secured: bool) -> dict[str, Any]:
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}]
     return document
-
-
-def _find_route_tool(registry: Registry, row: ApiRoute) -> Tool | None:
-    return next((registry.find(name) for name in row.tools if registry.has_tool(name)), None)
 
 
 def _server_operation(row: ApiRoute) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from cleats.transports.http.guard import RequestGuard
 from cleats.transports.http.monitoring import HttpTraffic, ReadinessCheck, ReadinessChecker
 from cleats.transports.http.requests import read_request_id
 from cleats.transports.http.responses import ApiError, error_response, missing_route
-from cleats.transports.http.routes import MCP_PATH, ToolsetRouteIndex, build_endpoint, collect_routes
+from cleats.transports.http.routes import API_ROUTES, MCP_PATH, ToolsetRouteIndex, build_endpoint, collect_routes
 from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessPolicy
 
 CLEANUP_TIMEOUT_SECONDS = 5.0
@@ -95,7 +95,7 @@ def select_protocol() -> Any:
 
 def build_application(api: HttpApi, mcp: ASGIApp | None = None, caller: str = "") -> ASGIApp:
     """Build the application of one caller; `mcp` answers at `/mcp`."""
-    routes: list[BaseRoute] = [Route(row.path, handler, methods=row.methods) for row, handler in api.list_endpoints()]
+    routes: list[BaseRoute] = [Route(row.path, getattr(api, row.endpoint), methods=row.methods) for row in API_ROUTES]
     for toolset_route in collect_routes(api.registry.toolsets):
         endpoint = build_endpoint(toolset_route, limit=api.body_limit, caller=caller)
         routes.append(Route(toolset_route.path, endpoint, methods=[toolset_route.method]))

@@ -60,7 +60,9 @@ def add_listed_files(tree: DiscoveredTree, folder: str) -> bool:
         if path.rsplit("/", 1)[-1] == IGNORE_FILE_NAME and (text := tree.read_ignore_file(prefix + path)):
             tree.ignore_files.add((prefix + path).rpartition("/")[0], text)
     del tags_by_path[IGNORE_FILE_NAME]
-    GitListing(tree, prefix, tags_by_path).add_files()
+    listing = GitListing(tree, prefix, tags_by_path)
+    for path, tag in tags_by_path.items():
+        listing.add_path(path, is_untracked=tag == _UNTRACKED_TAG)
     return True
 
 
@@ -78,7 +80,6 @@ class GitListing:
     def __init__(self, tree: DiscoveredTree, prefix: str, paths: dict[str, str]) -> None:
         self._tree = tree
         self._prefix = prefix
-        self._paths = paths
         self._link_states: dict[str, bool] = {"": False}
         self._tool_folders = {
             path.rpartition("/")[0]: FILE_NAMES.tool_marker_files[path.rsplit("/", 1)[-1]]
@@ -87,11 +88,7 @@ class GitListing:
         }
         self._reported_folders: set[str] = set()
 
-    def add_files(self) -> None:
-        for path, tag in self._paths.items():
-            self._add_path(path, is_untracked=tag == _UNTRACKED_TAG)
-
-    def _add_path(self, path: str, *, is_untracked: bool) -> None:
+    def add_path(self, path: str, *, is_untracked: bool) -> None:
         tree, tree_path = self._tree, self._prefix + path.rstrip("/")
         if is_untracked and self._skip_tool_output(path):
             return

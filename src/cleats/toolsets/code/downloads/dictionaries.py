@@ -38,7 +38,7 @@ def describe_model(model: str | None, folder: Path = MODEL_FOLDER) -> dict[str, 
     """
     table = json.loads((MODEL_FOLDER / "table.json").read_text("utf-8"))
     name = str(table["model"])
-    if model is not None and model.lower() not in _model_aliases(name):
+    if model is not None and model.lower() not in {name.lower(), name.rpartition("/")[2].lower()}:
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
             f"{model!r} cannot be used: vectors are made with a table of words from {name}.",
@@ -60,10 +60,6 @@ def describe_model(model: str | None, folder: Path = MODEL_FOLDER) -> dict[str, 
 def count_words() -> int:
     """Return the number of words in the table; they are also the built-in dictionary."""
     return int(describe_model(None)["words"])
-
-
-def _model_aliases(name: str) -> set[str]:
-    return {name.lower(), name.rpartition("/")[2].lower()}
 
 
 MANIFEST_FILENAME: Final = "dictionaries.json"

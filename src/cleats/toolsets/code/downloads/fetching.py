@@ -198,7 +198,9 @@ async def download_file(
             yield None
             return
         try:
-            _check_hash(request, partial.sha256)
+            if request.expected_sha256 not in ("", partial.sha256):
+                reason = f"its sha256 is {partial.sha256}, not {request.expected_sha256}"
+                raise _verification_error(request.source, reason)
             await to_thread.run_sync(partial.finish)
             yield DownloadedFile(
                 partial.path,
@@ -324,12 +326,6 @@ def _open_local_file(path: Path, source: DownloadSource) -> BinaryIO:
     except OSError as error:
         message = f"{source.public_url} cannot be read: {error.strerror}."
         raise ToolError(ErrorCode.FORBIDDEN, message, hint="Check who may read it.") from None
-
-
-def _check_hash(request: DownloadRequest, sha256: str) -> None:
-    if request.expected_sha256 and sha256 != request.expected_sha256:
-        reason = f"its sha256 is {sha256}, not {request.expected_sha256}"
-        raise _verification_error(request.source, reason)
 
 
 def _verification_error(source: DownloadSource, reason: str) -> ToolError:

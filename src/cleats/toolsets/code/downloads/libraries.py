@@ -56,11 +56,6 @@ class LibraryPlatform(NamedTuple):
     def library_suffix(self) -> str:
         return _LIBRARY_SUFFIXES[self.platform]
 
-    def can_load(self, library: Path) -> bool:
-        """Return whether a file starts like a library of this platform."""
-        with library.open("rb") as file:
-            return file.read(4).startswith(_LIBRARY_MAGIC_BYTES[self.platform])
-
 
 def detect_platform() -> LibraryPlatform:
     """Return the platform of this machine, as far as it has a canonical name."""
@@ -106,7 +101,9 @@ def check_library(library: Path, target: LibraryPlatform) -> None:
     Raises:
         ToolError: DOWNLOAD_VERIFY_FAILED.
     """
-    if not target.can_load(library):
+    with library.open("rb") as file:
+        beginning = file.read(4)
+    if not beginning.startswith(_LIBRARY_MAGIC_BYTES[target.platform]):
         raise ToolError(
             ErrorCode.DOWNLOAD_VERIFY_FAILED,
             f"What came is no library for {target.platform}. Nothing was put in place.",
@@ -204,7 +201,8 @@ async def try_extension(trial: ExtensionTrial, grace: float) -> dict[str, dict[s
             grace=grace,
             on_output=lambda stream, line: lines.append(line) if stream == "stdout" else None,
         )
-        ending = _describe_exit(result.exit_code)
+        code = result.exit_code
+        ending = f"it ended the process with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
     return _build_report(lines, ending)
 
 
@@ -224,10 +222,6 @@ def _parse_step(line: bytes) -> TrialStep | None:
         return _decode_step(line)
     except msgspec.MsgspecError:
         return None  # output of the library itself
-
-
-def _describe_exit(code: int) -> str:
-    return f"it ended the process with signal {-code}" if code < 0 else (f"it ended the process with exit code {code}")
 
 
 if __name__ == "__main__":

@@ -82,13 +82,10 @@ def parse_source(text: str, base: Path) -> DownloadSource:
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
             raise _invalid_source_error(text, "expected file:///PATH")
-        return DownloadSource(address, digest, _resolve_path(_file_url_path(unquote(parts.path)), base))
+        file = unquote(parts.path)
+        # On Windows, a slash precedes the drive.
+        return DownloadSource(address, digest, _resolve_path(file.lstrip("/") if os.name == "nt" else file, base))
     return DownloadSource(_normalize_url(parts, text), digest)
-
-
-def _file_url_path(path: str) -> str:
-    """Return the path of a file URL; on Windows, without the slash before the drive."""
-    return path.lstrip("/") if os.name == "nt" else path
 
 
 def _normalize_url(parts: SplitResult, text: str) -> str:

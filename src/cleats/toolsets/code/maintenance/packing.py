@@ -211,11 +211,8 @@ def _vacuum_database(source: Path, target: Path) -> None:
 
 
 def _measure_databases(folder: Path) -> SqliteSizes:
-    return SqliteSizes(*(_file_size(folder / name) for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME)))
-
-
-def _file_size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
+    paths = [folder / name for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME)]
+    return SqliteSizes(*(path.stat().st_size if path.is_file() else 0 for path in paths))
 
 
 def _missing_index_error(order: PackingOrder, reason: str) -> ToolError:

@@ -89,13 +89,6 @@ class CacheSweep:
         return True
 
 
-def select_leftovers(indexes: Iterable[StoredIndex]) -> Iterator[RemovalCandidate]:
-    """Yield everything besides the published generations."""
-    for index in indexes:
-        for leftover in index.list_leftovers():
-            yield RemovalCandidate(index, leftover.reason, leftover)
-
-
 def select_over_limits(
     indexes: Iterable[StoredIndex], sizes: Mapping[str, int], limits: Mapping[str, float], sweep: CacheSweep
 ) -> Iterator[RemovalCandidate]:
@@ -122,7 +115,12 @@ class RemovalTools(MaintenanceTool):
         limits = {name: args[name] for name in LIMIT_ARGUMENTS if name in args}
         sweep = CacheSweep(args["dryRun"])
         sizes = await to_thread.run_sync(lambda: {index.id: measure_disk_usage(index.folder) for index in indexes})
-        plan = select_over_limits(indexes, sizes, limits, sweep) if limits else select_leftovers(indexes)
+        leftovers = (
+            RemovalCandidate(index, leftover.reason, leftover)
+            for index in indexes
+            for leftover in index.list_leftovers()
+        )
+        plan = select_over_limits(indexes, sizes, limits, sweep) if limits else leftovers
         await self._run_sweep(plan, sweep, context)
         return {
             "mode": "repo" if limits else "leftovers",

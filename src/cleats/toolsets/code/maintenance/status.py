@@ -14,7 +14,7 @@ from anyio import to_thread
 from cleats.contract.errors import ToolError
 from cleats.contract.tools import Context
 from cleats.runtime import capabilities
-from cleats.settings import SETTINGS_BY_NAME, Settings, get_setting
+from cleats.settings import SETTINGS_BY_NAME, get_setting
 from cleats.toolsets.code import schema_atoms as schemas
 from cleats.toolsets.code.index.cache import is_index_folder
 from cleats.toolsets.code.index.service import Indexes
@@ -39,6 +39,7 @@ class ConfigurationTool(MaintenanceTool):
 
     def _describe_configuration(self, repository: Repository) -> dict[str, Any]:
         store, cache = self._environment.indexes.open_store(repository), self._environment.cache
+        settings = self._environment.settings
         lease = store.lease_current()
         if lease is not None:
             lease.close()
@@ -64,10 +65,10 @@ class ConfigurationTool(MaintenanceTool):
             "config": {
                 "cacheRoot": str(cache),
                 "repoCacheRoot": str(store.folder),
-                "dataRoot": str(self._environment.settings.data_dir),
+                "dataRoot": str(settings.data_dir),
                 "models": {"id": "word-table", "dir": str(model), "shipped": True},
                 "sqlite": {"use": sqlite is not None, "path": str(sqlite) if sqlite else None},
-                "settings": mask_settings(self._environment.settings),
+                "settings": {name: _mask_value(name, get_setting(settings, name)) for name in SETTINGS_BY_NAME},
             },
             "cache": cache_status,
             "warnings": warnings,
@@ -99,11 +100,6 @@ class ConfigurationTool(MaintenanceTool):
             if not self._detect_capabilities(repository)[capability.group][capability.name]:
                 name = f"{capability.group}_{capability.name}"
                 yield f"{name}_missing", f"{capability.purpose} {capability.remedy}"
-
-
-def mask_settings(settings: Settings) -> dict[str, Any]:
-    """Return every setting as JSON, with secrets masked."""
-    return {name: _mask_value(name, get_setting(settings, name)) for name in SETTINGS_BY_NAME}
 
 
 def _mask_value(name: str, value: Any) -> Any:

@@ -46,7 +46,7 @@ class Not(Struct, frozen=True):
     node: "QueryNode"
 
     def __str__(self) -> str:
-        return f"NOT {_parenthesize(self.node)}"
+        return f"NOT ({self.node})" if isinstance(self.node, And | Or) else f"NOT {self.node}"
 
 
 class And(Struct, frozen=True):
@@ -85,10 +85,6 @@ class Question(Struct, frozen=True):
 
 QueryNode: TypeAlias = Term | Phrase | Not | And | Or
 ParsedQuery: TypeAlias = Question | Not | And | Or
-
-
-def _parenthesize(node: QueryNode) -> str:
-    return f"({node})" if isinstance(node, And | Or) else str(node)
 
 
 def iterate_leaves(node: ParsedQuery | QueryNode, *, negated: bool = False) -> Iterator[Term | Phrase]:

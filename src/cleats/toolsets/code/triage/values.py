@@ -113,10 +113,6 @@ def to_count(value: Any) -> int:
     return int(parsed) if parsed is not None and parsed > 0 else 0
 
 
-def to_flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
 def iter_objects(value: Any) -> Iterator[dict[str, Any]]:
     """Yield the objects of a list, or the single object given instead of a list."""
     for item in value if isinstance(value, list) else [value]:
@@ -258,18 +254,14 @@ def _read_cwes(item: Any, paths: str) -> list[str]:
     return find_cwes(*(read_lines(item, path) if "[]" in path else read_value(item, path) for path in paths.split()))
 
 
-def _read_mapping(item: Any, path: str) -> dict[str, str]:
-    return to_text_mapping(read_value(item, path))
-
-
 _FIELD_READERS: Final[Mapping[str, FieldReader]] = {
     **dict.fromkeys(("aliases", "references", "compensating_controls"), read_lines),
-    **dict.fromkeys(("labels", "tags"), _read_mapping),
+    **dict.fromkeys(("labels", "tags"), lambda item, path: to_text_mapping(read_value(item, path))),
     "cve": lambda item, paths: find_cve(read_lines(item, paths)),
     "cwe": _read_cwes,
     "description": read_text,
     "ecosystem": lambda item, paths: normalize_ecosystem(read_line(item, paths)),
-    "internet_exposed": lambda item, path: to_flag(read_value(item, path)),
+    "internet_exposed": lambda item, path: value if isinstance(value := read_value(item, path), bool) else None,
     "status": lambda item, paths: read_line(item, paths).lower(),
 }
 """The readers of fields that are more than one line of text."""

@@ -137,7 +137,7 @@ class _FunctionSolver:
         facts = self.facts
         for origin, flow_path in self._iter_paths(self.summary.returns):
             _keep_better(facts.returns, origin, flow_path)
-        facts.returns = self._limit_entries(facts.returns, _origin_sort_key)
+        facts.returns = self._limit_entries(facts.returns, lambda origin: (not isinstance(origin, int), origin))
         facts.reaches = self._limit_entries(facts.reaches, lambda key: key)
         facts.returned_sources = {key: self.sources[key] for key in facts.returns if not isinstance(key, int)}
         kept_flows = sorted(self.flows)[:MAX_FUNCTION_FLOWS]
@@ -220,10 +220,6 @@ class _FunctionSolver:
 _EMPTY_PATH = FlowPath()
 
 
-def _origin_sort_key(origin: Origin) -> tuple[bool, int | SourceKey]:
-    return not isinstance(origin, int), origin
-
-
 def _keep_better(paths: dict[K, FlowPath], key: K, flow_path: FlowPath) -> bool:
     current = paths.get(key)
     if current is not None and current.sort_key <= flow_path.sort_key:
@@ -264,13 +260,9 @@ def update_links(
     for key in change.affected:
         summary, solution = summaries[key], solutions.get(key)
         risks[key] = None
-        if summary is not None and (solution is not None or _has_findings(summary)):
+        if summary is not None and (solution or summary.sources or summary.sinks or summary.sanitizers):
             risks[key] = build_risk(summary, solution or FlowSolution(capped=summary.capped))
     return risks
-
-
-def _has_findings(summary: FunctionSummary) -> bool:
-    return bool(summary.sources or summary.sinks or summary.sanitizers)
 
 
 def _solve_to_fixpoint(

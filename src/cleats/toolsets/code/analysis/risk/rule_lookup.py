@@ -102,7 +102,8 @@ class LanguageRules:
                 assignment_entries += [(compile_pattern(text, matches_members=False), rule) for text in rule.assigns]
             if isinstance(rule, SourceRule | SinkRule):
                 if rule.decorators:
-                    self._decorator_lookups[rule.id] = _compile_names(rule.decorators)
+                    names = [(compile_pattern(text, matches_members=True), True) for text in rule.decorators]
+                    self._decorator_lookups[rule.id] = PatternLookup(names)
                 if rule.requires:
                     self.conditions[rule.id] = [_compile_condition(condition) for condition in rule.requires]
         self._call_lookup = PatternLookup(call_entries)
@@ -151,10 +152,6 @@ def extract_receiver(name: str) -> str:
     """Return the object that a method is called on: everything before the last separator."""
     cut = max(name.rfind("."), name.rfind("::"), name.rfind("->"))
     return name[:cut] if cut > 0 else ""
-
-
-def _compile_names(patterns: Sequence[str]) -> PatternLookup[bool]:
-    return PatternLookup([(compile_pattern(text, matches_members=True), True) for text in patterns])
 
 
 def _compile_condition(condition: ArgumentCondition) -> CompiledCondition:

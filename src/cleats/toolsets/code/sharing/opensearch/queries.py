@@ -129,7 +129,9 @@ def _build_test_query(condition: SearchFilter, test: FilterCondition) -> OpenSea
         case NegatedCondition(inner):
             return {"bool": {"must_not": [_build_test_query(condition, inner)]}}
         case MinimumCondition(number):
-            return _build_minimum_query(f"number.{condition.column}", max(0, math.ceil(number)))
+            minimum = max(0, math.ceil(number))
+            within_range = {"range": {f"number.{condition.column}": {"gte": minimum}}}
+            return within_range if minimum <= _MAX_LONG else MATCH_NONE_QUERY
         case FlagCondition():
             return {"term": {f"flag.{condition.column}": {"value": True}}}
         case PatternCondition(patterns, cased):
@@ -164,10 +166,6 @@ def _build_pattern_query(
         reason = f"{error}, which OpenSearch has no equal for"
         raise make_pattern_error(condition.argument, pattern.pattern, reason, hint=_INEXPRESSIBLE_HINT) from None
     return _build_regexp_query("path.written" if is_path else f"has.{condition.column}", expression)
-
-
-def _build_minimum_query(field: str, number: int) -> OpenSearchQuery:
-    return {"range": {field: {"gte": number}}} if number <= _MAX_LONG else MATCH_NONE_QUERY
 
 
 def _build_substring_query(field: str, text: str) -> OpenSearchQuery:

@@ -203,7 +203,8 @@ def expand_range(first: int, last: int, *, ignore_case: bool) -> CodePointRanges
     if not ignore_case:
         return ranges
     source = f"[{re.escape(chr(first))}-{re.escape(chr(last))}]"
-    return merge_ranges([ranges, _merge_chars(re.findall(source, _cased_chars(), re.IGNORECASE))])
+    equal_chars = map(ord, re.findall(source, _cased_chars(), re.IGNORECASE))
+    return merge_ranges([ranges, *(((code, code),) for code in equal_chars)])
 
 
 @cache
@@ -218,10 +219,6 @@ def expand_class(source: str) -> CodePointRanges:
 def _cased_chars() -> str:
     chars = map(chr, range(MAX_CASED_CODE_POINT))
     return "".join(char for char in chars if char.lower() != char or char.upper() != char)
-
-
-def _merge_chars(chars: Iterable[str]) -> CodePointRanges:
-    return merge_ranges([((ord(char), ord(char)),) for char in chars])
 
 
 def merge_ranges(range_sets: Iterable[CodePointRanges]) -> CodePointRanges:

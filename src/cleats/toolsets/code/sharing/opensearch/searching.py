@@ -168,7 +168,11 @@ class ClusterSearch:
             rankings.append(candidates.rank_neighbours(pool, self._query_vector, self._limit))
         bonuses = {
             "symbol": candidates.score_symbol(self._plan.symbol, case_sensitive=self.request.cased),
-            "mention": candidates.score_mentions(self._plan.mentioned_names),
+            "mention": {
+                position: MENTION_BONUS
+                for name in self._plan.mentioned_names
+                for position in candidates.score_symbol(name, case_sensitive=True)
+            },
         }
         adjustments = RankAdjustments(
             body_weights=candidates.body_weights if self._plan.words else None,
@@ -267,9 +271,6 @@ class _Candidates:
         mask = np.zeros(len(self._sources), np.bool_)
         mask[positions] = True
         return rank_by_meaning(self, cosines, mask, limit, is_strict=False)
-
-    def score_mentions(self, names: Iterable[str]) -> dict[int, float]:
-        return {position: MENTION_BONUS for name in names for position in self.score_symbol(name, case_sensitive=True)}
 
     def score_symbol(self, name: str, *, case_sensitive: bool) -> dict[int, float]:
         if not name:

@@ -154,10 +154,6 @@ def _is_sarif(document: Any) -> bool:
     return isinstance(get_nested(document, "version"), str) or any("tool" in run for run in iter_objects(runs))
 
 
-def _is_npm_audit(document: Any) -> bool:
-    return _has_keys(advisories=dict)(document) or _has_keys(vulnerabilities=dict)(document)
-
-
 def _is_pip_audit(document: Any) -> bool:
     dependencies = get_nested(document, "dependencies") if isinstance(document, dict) else document
     return _has_rows_with("vulns")(dependencies) or _has_rows_with("skip_reason")(dependencies)
@@ -211,7 +207,7 @@ KNOWN_FORMATS: Final = (
     KnownFormat(
         "npm_audit",
         "what npm audit writes: name the source `npm_audit`.",
-        _is_npm_audit,
+        lambda document: _has_keys(advisories=dict)(document) or _has_keys(vulnerabilities=dict)(document),
         "`vulnerabilities` or `advisories`",
     ),
     KnownFormat(
