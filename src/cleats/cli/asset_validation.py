@@ -124,36 +124,22 @@ def _load_yaml(text: str) -> Any:
     import yaml  # noqa: PLC0415 - few assets are YAML
 
     class JsonLoader(yaml.SafeLoader):
-        """A loader that gives values of JSON only."""
+        """A loader that gives values of JSON only; JSON would silently turn a key that is a number into text."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            mapping = super().construct_mapping(node, deep)
+            if wrong_keys := [key for key in mapping if not isinstance(key, str)]:
+                raise ValueError(f"the key {wrong_keys[0]!r} is not text")
+            return mapping
 
     JsonLoader.yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     try:
-        value = yaml.load(text, JsonLoader)  # noqa: S506 - a safe loader with fewer types
+        return yaml.load(text, JsonLoader)  # noqa: S506 - a safe loader with fewer types
     except (yaml.YAMLError, LookupError, AttributeError) as error:
         raise ValueError(str(error)) from None
-    _check_keys(value)
-    return value
-
-
-def _check_keys(value: Any) -> None:
-    """Raise ValueError for a key that is not text; JSON would silently turn a number into text."""
-    seen_ids: set[int] = set()
-    pending_values = [value]
-    while pending_values:
-        current = pending_values.pop()
-        if isinstance(current, dict | list):
-            if id(current) in seen_ids:  # an alias
-                continue
-            seen_ids.add(id(current))
-        if isinstance(current, dict):
-            if wrong_keys := [key for key in current if not isinstance(key, str)]:
-                raise ValueError(f"the key {wrong_keys[0]!r} is not text")
-            pending_values.extend(current.values())
-        elif isinstance(current, list):
-            pending_values.extend(current)
 
 
 def _locate_json_error(content: bytes, error: InvalidJsonError) -> str:

@@ -28,7 +28,14 @@ from cleats.system.processes.command import (
     OutputTail,
     StartError,
 )
-from cleats.system.processes.tree import CommandSpec, ProcessTree, assume_present, await_shielded, start_tree
+from cleats.system.processes.tree import (
+    CommandSpec,
+    SupervisedTree,
+    WindowsTree,
+    assume_present,
+    await_shielded,
+    start_tree,
+)
 
 __all__ = [
     "GRACE_SECONDS",
@@ -57,7 +64,7 @@ class ChildProcess:
     pid: int
     stdin: ByteSendStream
     stdout: ByteReceiveStream
-    _tree: ProcessTree
+    _tree: SupervisedTree | WindowsTree
 
     async def wait(self) -> int:
         """Wait for the command to exit by itself; return its exit code."""

@@ -13,7 +13,6 @@ import logging
 import os
 import signal
 import socket
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -54,41 +53,8 @@ class CommandSpec:
     stderr: int | None
 
 
-class ProcessTree(ABC):
-    """A command and its descendants."""
-
-    pid = 0
-    stdin: ByteSendStream | None = None
-    stdout: ByteReceiveStream | None = None
-    stderr: ByteReceiveStream | None = None
-
-    def __init__(self, spec: CommandSpec) -> None:
-        self._spec = spec
-        self._command = spec.argv[0]
-
-    @abstractmethod
-    async def open(self) -> None:
-        """Start the process, or raise `OSError` and leave nothing to close."""
-
-    @abstractmethod
-    async def wait_until_started(self) -> None:
-        """Wait until the command runs, or raise `StartError`."""
-
-    @abstractmethod
-    async def wait(self) -> int:
-        """Wait for the command; return its exit code."""
-
-    @abstractmethod
-    async def terminate(self) -> None:
-        """Terminate all processes, and return when none is left. Safe to repeat."""
-
-    @abstractmethod
-    async def close(self) -> None:
-        """Terminate all processes, and close the streams."""
-
-
 @asynccontextmanager
-async def start_tree(spec: CommandSpec) -> AsyncIterator[ProcessTree]:
+async def start_tree(spec: CommandSpec) -> "AsyncIterator[SupervisedTree | WindowsTree]":
     """Start a command; leaving the block terminates it and all its descendants."""
     tree = WindowsTree(spec) if IS_WINDOWS else SupervisedTree(spec)
     try:
@@ -181,14 +147,19 @@ class PipeWriter(ByteSendStream):
         self._writer.close()
 
 
-class SupervisedTree(ProcessTree):
-    """A tree whose supervisor terminates it for us, and reports on it."""
+class SupervisedTree:
+    """A command and its descendants, whose supervisor terminates them for us, and reports on them."""
 
+    pid = 0
+    stdin: ByteSendStream | None = None
+    stdout: ByteReceiveStream | None = None
+    stderr: ByteReceiveStream | None = None
     _lifeline: asyncio.StreamWriter
     _reports: asyncio.StreamReader
 
     def __init__(self, spec: CommandSpec) -> None:
-        super().__init__(spec)
+        self._spec = spec
+        self._command = spec.argv[0]
         self._supervisor = 0
         self._report_lock = anyio.Lock()
         self._start_failure = ""
@@ -196,6 +167,7 @@ class SupervisedTree(ProcessTree):
         self._is_terminated = False
 
     async def open(self) -> None:
+        """Start the process, or raise `OSError` and leave nothing to close."""
         spec = self._spec
         payload = encode_command(spec.argv, spec.env, spec.grace, spec.cwd)
         our_socket, supervisor_socket = socket.socketpair()
@@ -221,6 +193,7 @@ class SupervisedTree(ProcessTree):
             self.stderr = await PipeReader.open(os.fdopen(ends["stderr"], "rb", 0))
 
     async def wait_until_started(self) -> None:
+        """Wait until the command runs, or raise `StartError`."""
         await self._read_report()
         if self._start_failure:
             raise StartError(self._command, self._start_failure)
@@ -228,6 +201,7 @@ class SupervisedTree(ProcessTree):
             raise StartError(self._command, "its supervisor does not run")
 
     async def wait(self) -> int:
+        """Wait for the command; return its exit code."""
         async with self._report_lock:
             while self._exit_code is None and await self._read_report():
                 pass
@@ -235,6 +209,7 @@ class SupervisedTree(ProcessTree):
         return -signal.SIGKILL if self._exit_code is None else self._exit_code
 
     async def terminate(self) -> None:
+        """Terminate all processes, and return when none is left. Safe to repeat."""
         if self._is_terminated or not self._supervisor:
             return
         self._is_terminated = True
@@ -255,6 +230,7 @@ class SupervisedTree(ProcessTree):
         self._lifeline.close()
 
     async def close(self) -> None:
+        """Terminate all processes, and close the streams."""
         await self.terminate()
         for stream in (self.stdin, self.stdout, self.stderr):
             if stream is not None:
@@ -291,11 +267,16 @@ class SupervisedTree(ProcessTree):
         return True
 
 
-class WindowsTree(ProcessTree):
-    """A tree of which only the root is known."""
+class WindowsTree:
+    """A command of which only the root is known; its methods are those of `SupervisedTree`."""
+
+    pid = 0
+    stdin: ByteSendStream | None = None
+    stdout: ByteReceiveStream | None = None
+    stderr: ByteReceiveStream | None = None
 
     def __init__(self, spec: CommandSpec) -> None:
-        super().__init__(spec)
+        self._spec = spec
         self._process: Process | None = None
 
     async def open(self) -> None:

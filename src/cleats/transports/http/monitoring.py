@@ -46,14 +46,6 @@ class HttpTraffic:
         self.requests[method, route, status] += 1
         self.seconds[method, route] += seconds  # type: ignore[assignment] # a Counter adds floats
 
-    def count_samples(self) -> Iterator[MetricSample]:
-        for (method, route, status), number in sorted(self.requests.items()):
-            yield format_labels(method=method, route=route, status=str(status)), number
-
-    def time_samples(self) -> Iterator[MetricSample]:
-        for (method, route), seconds in sorted(self.seconds.items()):
-            yield format_labels(method=method, route=route), seconds
-
 
 def render_metrics(vitals: ServerStatus, traffic: HttpTraffic, registry: Registry) -> str:
     """Render all metrics as visible to a caller with these tools."""
@@ -70,6 +62,14 @@ def render_metrics(vitals: ServerStatus, traffic: HttpTraffic, registry: Registr
         if name == UNKNOWN_TOOL_NAME or registry.has_tool(name)
         for sample in _histogram_samples(name, counts, seconds)
     ]
+    request_counts = [
+        (format_labels(method=method, route=route, status=str(status)), number)
+        for (method, route, status), number in sorted(traffic.requests.items())
+    ]
+    request_seconds = [
+        (format_labels(method=method, route=route), seconds)
+        for (method, route), seconds in sorted(traffic.seconds.items())
+    ]
     families = (
         ("cleats_info", "gauge", "The versions of this server.", [(version, 1)]),
         ("cleats_uptime_seconds", "gauge", "Seconds since the start.", [("", vitals.uptime)]),
@@ -80,8 +80,8 @@ def render_metrics(vitals: ServerStatus, traffic: HttpTraffic, registry: Registr
         ("cleats_calls_total", "counter", "Calls that ended, by tool and how.", call_counts),
         ("cleats_call_seconds", "histogram", "Seconds that calls took, by tool.", times),
         ("cleats_http_open", "gauge", "Requests being answered.", [("", traffic.open_requests)]),
-        ("cleats_http_requests_total", "counter", "Requests answered.", traffic.count_samples()),
-        ("cleats_http_seconds_total", "counter", "Seconds spent on them.", traffic.time_samples()),
+        ("cleats_http_requests_total", "counter", "Requests answered.", request_counts),
+        ("cleats_http_seconds_total", "counter", "Seconds spent on them.", request_seconds),
         ("cleats_lines_dropped_total", "counter", "Log lines lost.", [("", PROCESS_JOURNAL.dropped)]),
     )
     return "".join(line for family in families for line in _format_family(*family))
