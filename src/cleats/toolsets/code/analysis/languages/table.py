@@ -61,9 +61,6 @@ MIN_CONSTANT_LINES = 3
 COMPARISON_OPERATORS: KindSet = kind_set("== != === !== < > <= >= <> <=> instanceof in =~ !~")
 """Operators whose value is a boolean or an ordering."""
 
-ARITHMETIC_OPERATORS: KindSet = kind_set("- * / % ** | & ^ << >> >>>")
-"""Operators whose value is a number in languages that convert text to numbers."""
-
 TYPE_KINDS: KindSet = kind_set("class interface trait struct enum impl")
 """Kinds of chunks whose functions are methods."""
 
@@ -314,7 +311,7 @@ def load_table(name: str, *, base: Language | None = None, **code: Any) -> Langu
     language = replace(base, id=name) if base else Language(id=name, grammar=document["grammar"])
     rows = {field_name: _read_field(language, field_name, value) for field_name, value in document.items()}
     for field_name, value in code.items():
-        rows[field_name] = {**rows.get(field_name, {}), **value} if isinstance(value, dict) else value
+        rows[field_name] = {**value, **rows.get(field_name, {})} if isinstance(value, dict) else value
     return replace(language, **rows)
 
 

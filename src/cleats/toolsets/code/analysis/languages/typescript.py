@@ -6,10 +6,7 @@ from cleats.toolsets.code.analysis.languages import assignments, grammar_workaro
 from cleats.toolsets.code.analysis.languages.declarations import read_declaration
 from cleats.toolsets.code.analysis.languages.javascript import JAVASCRIPT
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
-from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
-
-_HERITAGE_KINDS = kind_set("class_heritage extends_clause implements_clause extends_type_clause")
 
 _SHAPE_PARENT_KINDS = ("interface_declaration", "type_alias_declaration", "type_annotation")
 _COMPOUND_TYPE_KINDS = ("union_type", "intersection_type", "parenthesized_type")
@@ -103,45 +100,13 @@ def _visit_ambient_variable(walk: SyntaxWalker, node: int, _flow: ValueFlow | No
     return True
 
 
-TYPESCRIPT = replace(
-    JAVASCRIPT,
-    id="typescript",
-    fallback="",
-    grammar="tree_sitter_typescript",
-    maker="language_typescript",
-    declares={
-        **JAVASCRIPT.declares,
-        "class_declaration class abstract_class_declaration": table.DeclarationSyntax("class", bases=_HERITAGE_KINDS),
-        "interface_declaration": table.DeclarationSyntax("interface", bases=_HERITAGE_KINDS),
-        "enum_declaration": table.DeclarationSyntax("enum"),
-        "type_alias_declaration": table.DeclarationSyntax("type", body=("value",)),
-        "internal_module module": table.DeclarationSyntax("namespace"),
-        "function_signature": table.DeclarationSyntax("function"),
-        "abstract_method_signature method_signature": table.DeclarationSyntax("method"),
-    },
-    carriers={
-        **{kind: row for kind, row in JAVASCRIPT.carriers.items() if kind != "field_definition"},
-        "public_field_definition": table.CarrierSyntax("name", "value", kind="method"),
-    },
-    wraps=JAVASCRIPT.wraps | {"ambient_declaration"},
-    parameters={"required_parameter optional_parameter": table.ParameterSyntax(name=("pattern",))},
-    modifiers={
-        **JAVASCRIPT.modifiers,
-        "accessibility_modifier": "",
-        "override_modifier": "override",
-        **table.list_modifiers("abstract readonly declare"),
-    },
-    not_bases=kind_set("type_arguments"),
-    type_names=kind_set("type_identifier nested_type_identifier"),
-    transparent=JAVASCRIPT.transparent | {"as_expression", "non_null_expression", "satisfies_expression"},
-    assigns={
-        **{kind: row for kind, row in JAVASCRIPT.assigns.items() if kind != "field_definition"},
-        "public_field_definition": table.AssignmentSyntax(left="name", right="value", typed_field=True),
-    },
-    types=kind_set("""type_annotation type_arguments type_parameters predefined_type union_type intersection_type
-        generic_type array_type object_type literal_type function_type lookup_type tuple_type conditional_type
-        index_type_query type_query type_predicate_annotation asserts_annotation interface_body"""),
-    casts={"as_expression satisfies_expression": ""},
+TYPESCRIPT = table.load_table(
+    "typescript",
+    base=JAVASCRIPT,
+    declares=JAVASCRIPT.declares,
+    carriers={kind: row for kind, row in JAVASCRIPT.carriers.items() if kind != "field_definition"},
+    modifiers=JAVASCRIPT.modifiers,
+    assigns={kind: row for kind, row in JAVASCRIPT.assigns.items() if kind != "field_definition"},
     made=_infer_type,
     hooks={
         **JAVASCRIPT.hooks,
@@ -149,7 +114,6 @@ TYPESCRIPT = replace(
         "variable_declarator": _visit_ambient_variable,
     },
     ease=grammar_workarounds.rewrite_typescript,
-    ignored=JAVASCRIPT.ignored | {"accessibility_modifier", "override_modifier"},
 )
 
 TSX = replace(TYPESCRIPT, id="tsx", maker="language_tsx")
