@@ -4,10 +4,12 @@ A payload turns an outcome into an `Answer`; a surface only carries answers. Not
 into the top level of a shape.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from time import time
 from typing import Any, Final
 
@@ -183,38 +185,7 @@ LAUNCH: Final = Payload("launch", lambda result, _meta: Answer(True, {"ok": True
 A failure is `{ok: false, run_id?, error}`, and its `error` always has code, message, retryable and
 details. That shape has no field for a hint, so the hint goes into the details."""
 
-ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "required": ["ok", "_meta"],
-    "properties": {
-        "ok": {"type": "boolean"},
-        "result": {"type": "object"},
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "details": {"type": ["object", "array"]},
-            },
-        },
-        "_meta": {
-            "type": "object",
-            "required": ["schemaVersion", "toolingVersion", "ts"],
-            "properties": {
-                "schemaVersion": {"type": "string"},
-                "toolingVersion": {"type": "string"},
-                "ts": {"type": "string", "format": "date-time"},
-                "requestId": {"type": "string"},
-                "repo": {"type": "string"},
-                "durationMs": {"type": "number"},
-                "warnings": {"type": "array", "items": {"type": "object"}},
-            },
-        },
-    },
-    "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
-    "additionalProperties": False,
-}
+ENVELOPE_SCHEMA: Final[Mapping[str, Any]] = json.loads(Path(__file__).with_name("envelope.schema.json").read_bytes())
 """The envelope as JSON Schema; a tool's own output schema replaces `result`.
 
 The top level is closed, because nothing may ever be merged into it. `error` and `_meta` stay open:
