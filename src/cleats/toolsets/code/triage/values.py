@@ -37,31 +37,13 @@ _CVE_PATTERN = re.compile(r"CVE-\d{4}-\d{4,}", re.IGNORECASE)
 _CWE_PATTERN = re.compile(r"\bcwe-?0*(\d{1,6})\b", re.IGNORECASE)
 _GHSA_PATTERN = re.compile(r"GHSA(?:-[0-9a-z]{4}){3}", re.IGNORECASE)
 
-_SEVERITY_SYNONYMS: Final = {
-    "moderate": "medium",
-    "warning": "medium",
-    "error": "high",
-    "important": "high",
-    "note": "low",
-    "negligible": "low",
-    "informational": "info",
-    "information": "info",
-}
 _KNOWN_SEVERITIES: Final = frozenset({"critical", "high", "medium", "low", "info", "none"})
 
-_ECOSYSTEM_SYNONYMS: Final = {
-    synonym: ecosystem
-    for ecosystem, synonyms in {
-        "pypi": "pip python pythonpkg",
-        "go": "golang gomod gobinary",
-        "cargo": "crates.io rust",
-        "rubygems": "gem bundler",
-        "composer": "packagist",
-        "npm": "node nodepkg",
-        "maven": "jar java",
-    }.items()
-    for synonym in synonyms.split()
+SYNONYMS: Final[Mapping[str, Mapping[str, str]]] = {
+    topic: {word: meaning for meaning, words in rows.items() for word in words.split()}
+    for topic, rows in tomllib.loads(Path(__file__).with_name("synonyms.toml").read_text("utf-8")).items()
 }
+"""Words of scanners and their meanings, by topic: severity, ecosystem, manager."""
 
 
 def get_nested(value: Any, *keys: str) -> Any:
@@ -160,7 +142,7 @@ def find_cwes(*values: Any) -> list[str]:
 def normalize_severity(word: Any, score: float | None = None) -> str:
     """Return a canonical severity, from the word of a source or else from a CVSS score."""
     name = to_line(word).lower()
-    name = _SEVERITY_SYNONYMS.get(name, name)
+    name = SYNONYMS["severity"].get(name, name)
     if name in _KNOWN_SEVERITIES:
         return name
     if score is None:
@@ -172,7 +154,7 @@ def normalize_severity(word: Any, score: float | None = None) -> str:
 def normalize_ecosystem(value: Any) -> str:
     """Return the canonical name of a package registry."""
     name = to_line(value).lower()
-    return _ECOSYSTEM_SYNONYMS.get(name, name)
+    return SYNONYMS["ecosystem"].get(name, name)
 
 
 def strip_root(root: Path, path: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cleats.toolsets.code.records.model import Asset, Cvss, Exposure, Location, Package, TriageRecord
 from cleats.toolsets.code.triage.values import (
+    SYNONYMS,
     FindingDraft,
     build_vulnerability,
     find_advisory_id,
@@ -198,19 +199,6 @@ def _find_dependabot_score(advisory: Any) -> Cvss | None:
 
 
 INTERNET_GATEWAY_TYPE: Final = "AWS::EC2::InternetGateway"
-_MANAGERS_BY_ECOSYSTEM: Final = {
-    "pypi": ("PYTHONPKG", "PIP", "PIPENV", "POETRY"),
-    "npm": ("NODEPKG", "NPM", "YARN", "PNPM"),
-    "rubygems": ("BUNDLER", "GEMSPEC"),
-    "cargo": ("CARGO", "RUSTBINARY"),
-    "composer": ("COMPOSER",),
-    "go": ("GOBINARY", "GOMOD"),
-    "maven": ("JAR", "POM"),
-    "nuget": ("NUGET", "DOTNETPKG"),
-}
-_ECOSYSTEMS_BY_MANAGER: Final = {
-    manager: ecosystem for ecosystem, managers in _MANAGERS_BY_ECOSYSTEM.items() for manager in managers
-}
 
 
 def draft_inspector_finding(finding: Any) -> FindingDraft:
@@ -245,7 +233,7 @@ def _build_package(package: Any) -> Package:
     manager, fixed_version = read_line(package, "packageManager"), read_line(package, "fixedInVersion")
     return Package(
         name=read_line(package, "name"),
-        ecosystem=_ECOSYSTEMS_BY_MANAGER.get(manager.upper()) or normalize_ecosystem(manager),
+        ecosystem=SYNONYMS["manager"].get(manager.upper()) or normalize_ecosystem(manager),
         installed_version=_format_version(package),
         fixed_version="" if fixed_version == "NotAvailable" else fixed_version,
         manifest_path=read_line(package, "filePath"),
