@@ -109,7 +109,7 @@ def _render_blocks(findings: DoctorReport, *, show_all: bool) -> Iterator[str]:
 def _build_tables(findings: DoctorReport, *, show_all: bool) -> dict[str, list[tuple[str, ...]]]:
     return {
         "Versions": list(findings.versions.items()),
-        "Libraries": _library_rows(findings.libraries, show_all=show_all),
+        "Libraries": list(_library_rows(findings.libraries, show_all=show_all)),
         "Toolsets": [
             (
                 name,
@@ -118,27 +118,27 @@ def _build_tables(findings: DoctorReport, *, show_all: bool) -> dict[str, list[t
             )
             for name, count in findings.toolsets.items()
         ],
-        "Settings": _setting_rows(findings.settings, show_all=show_all),
+        "Settings": list(_setting_rows(findings.settings, show_all=show_all)),
         "Files": [("read" if exists else "none", path) for path, exists in findings.files.items()],
         "Folders": [_folder_row(**folder) for folder in findings.folders],
         "Capabilities": [_capability_row(**capability) for capability in findings.capabilities],
     }
 
 
-def _library_rows(libraries: list[Row], *, show_all: bool) -> list[tuple[str, ...]]:
+def _library_rows(libraries: list[Row], *, show_all: bool) -> Iterator[tuple[str, ...]]:
     shown = [library for library in libraries if show_all or library["version"] is None]
-    rows: list[tuple[str, ...]]
-    rows = [(library["name"], library["version"] or _style_bad("missing"), library["wanted"]) for library in shown]
-    hidden = len(libraries) - len(shown)
-    return [*rows, (f"{hidden} installed", "", "(--all shows them)")] if hidden else rows
+    for library in shown:
+        yield library["name"], library["version"] or _style_bad("missing"), library["wanted"]
+    if hidden := len(libraries) - len(shown):
+        yield f"{hidden} installed", "", "(--all shows them)"
 
 
-def _setting_rows(values: list[Row], *, show_all: bool) -> list[tuple[str, ...]]:
+def _setting_rows(values: list[Row], *, show_all: bool) -> Iterator[tuple[str, ...]]:
     shown = [value for value in values if show_all or value["source"] != DEFAULT_SOURCE]
-    rows: list[tuple[str, ...]]
-    rows = [(value["name"], _format_value(value["value"]), value["source"]) for value in shown]
-    hidden = len(values) - len(shown)
-    return [*rows, (f"{hidden} others", DEFAULT_SOURCE, "(--all shows them)")] if hidden else rows
+    for value in shown:
+        yield value["name"], _format_value(value["value"]), value["source"]
+    if hidden := len(values) - len(shown):
+        yield f"{hidden} others", DEFAULT_SOURCE, "(--all shows them)"
 
 
 def _folder_row(name: str, path: str, *, exists: bool, writable: bool, free: int) -> tuple[str, ...]:

@@ -43,12 +43,6 @@ ShapeResult: TypeAlias = Callable[[Any, ToolCall], Mapping[str, Any]]
 """A function from a tool's payload to a route's `result`."""
 
 
-def keep_payload(payload: Any, _call: ToolCall) -> Mapping[str, Any]:
-    """Return the tool's payload unchanged."""
-    result: Mapping[str, Any] = payload
-    return result
-
-
 class CallRunner:
     """The runner of every call that comes over a route."""
 
@@ -64,7 +58,11 @@ class CallRunner:
             call.cancel()
 
     async def answer_call(
-        self, request: Request, tool: Tool, arguments: Mapping[str, Any], shape: ShapeResult = keep_payload
+        self,
+        request: Request,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        shape: ShapeResult = lambda payload, _call: payload,
     ) -> Response:
         """Run a call and return its outcome as a response."""
         call = self._create_call(request, tool.name, arguments)
@@ -84,7 +82,7 @@ class CallRunner:
         request: Request,
         tool: Tool,
         arguments: Mapping[str, Any],
-        shape: ShapeResult = keep_payload,
+        shape: ShapeResult = lambda payload, _call: payload,
         start: Mapping[str, Any] | None = None,
         *,
         with_progress: bool = True,

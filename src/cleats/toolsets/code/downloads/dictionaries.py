@@ -161,7 +161,9 @@ class DictionaryFolder:
                 self._report_download(name, source, download, words)
         record_values = (source.url, download.sha256, download.bytes, words, download.etag, download.modified)
         manifest.dictionaries[name] = DictionaryRecord(*record_values)
-        self._write_manifest(manifest)
+        ordered = dict(sorted(manifest.dictionaries.items()))
+        data = msgspec.json.encode(DictionaryManifest(dictionaries=ordered))
+        replace_text(self.folder / MANIFEST_FILENAME, msgspec.json.format(data).decode() + "\n")
 
     def _find_intact(
         self, name: str, record: DictionaryRecord | None, source: DownloadSource
@@ -185,11 +187,6 @@ class DictionaryFolder:
                 "resumed": download.resumed,
             }
         )
-
-    def _write_manifest(self, manifest: DictionaryManifest) -> None:
-        ordered = dict(sorted(manifest.dictionaries.items()))
-        data = msgspec.json.encode(DictionaryManifest(dictionaries=ordered))
-        replace_text(self.folder / MANIFEST_FILENAME, msgspec.json.format(data).decode() + "\n")
 
 
 def read_manifest(folder: Path) -> DictionaryManifest:

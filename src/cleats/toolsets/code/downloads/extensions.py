@@ -123,7 +123,15 @@ class ExtensionFolder:
                 if intact_manifest is not None and intact_manifest.sha256 == download.sha256:
                     return intact_manifest, None, "unchanged"
                 manifest, file_count = await to_thread.run_sync(self._install_library, source, download)
-        return manifest, self._describe_download(source, download, file_count), ""
+        description = {
+            "name": self.provider,
+            "url": source.public_url,
+            "sha256": download.sha256,
+            "bytes": download.bytes,
+            "files": file_count,
+            "resumed": download.resumed,
+        }
+        return manifest, description, ""
 
     def _find_intact(self, manifest: ExtensionManifest | None, source: DownloadSource) -> ExtensionManifest | None:
         if manifest is None or source.sha256 not in ("", manifest.sha256):
@@ -188,16 +196,6 @@ class ExtensionFolder:
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
         return manifest, len(names)
-
-    def _describe_download(self, source: DownloadSource, download: DownloadedFile, file_count: int) -> dict[str, Any]:
-        return {
-            "name": self.provider,
-            "url": source.public_url,
-            "sha256": download.sha256,
-            "bytes": download.bytes,
-            "files": file_count,
-            "resumed": download.resumed,
-        }
 
 
 def _is_own_file(name: str) -> bool:

@@ -32,18 +32,17 @@ class BootstrapTool(MaintenanceTool):
 
     async def run(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         repository = self._environment.resolve_repository(args, context)
-        steps: dict[str, Any] = {}
-        if args["skipInstall"]:
-            steps["install"] = _skip_step(_CALLER_SKIP_REASON)
-        else:
+        steps: dict[str, Any] = {
+            step: _skip_step(_CALLER_SKIP_REASON) for step in ("install", "dictionaries", "tooling")
+        }
+        if not args["skipInstall"]:
             manifests = [name for name in PACKAGE_MANIFESTS if (repository.root / name).is_file()]
             steps["install"] = {**_skip_step(INSTALL_SKIP_REASON), "manifests": manifests}
-        if args["skipDicts"]:
-            steps["dictionaries"] = _skip_step(_CALLER_SKIP_REASON)
-        else:
+        if not args["skipDicts"]:
             steps["dictionaries"] = await to_thread.run_sync(_check_dictionaries, self._environment)
         context.progress("looking for tools", phase="tooling")
-        steps["tooling"] = _skip_step(_CALLER_SKIP_REASON) if args["skipTooling"] else _detect_tools()
+        if not args["skipTooling"]:
+            steps["tooling"] = _detect_tools()
         steps["artifacts"], folder = _find_artifacts(args, repository)
         if args["skipIndex"]:
             steps["index"] = _skip_step(_CALLER_SKIP_REASON)

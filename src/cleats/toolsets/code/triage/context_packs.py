@@ -122,7 +122,7 @@ def resolve_target(out_path: str, root: Path, folders: Sequence[Path]) -> Path:
         requested = root / check_path_name(out_path)
         path = requested.parent.resolve() / requested.name
         allowed_folders = [folder.resolve() for folder in folders]
-        existing = _stat_path(path)
+        existing = path.lstat() if os.path.lexists(path) else None
     except (OSError, ValueError, RuntimeError) as error:
         raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, "is no path") from error
     containing_folders = [
@@ -154,13 +154,6 @@ def write_pack(path: Path, pack: dict[str, Any]) -> None:
     except OSError as error:
         reason = f"cannot be written: {error.strerror}"
         raise _build_path_error(ErrorCode.INVALID_REQUEST, str(path), reason) from error
-
-
-def _stat_path(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except FileNotFoundError:
-        return None
 
 
 def _is_pack(path: Path, mode: int, size: int) -> bool:

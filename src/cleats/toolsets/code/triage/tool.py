@@ -48,7 +48,8 @@ class TriageTools:
         def report_progress(done: int, total: int) -> bool:
             if abandoned.is_set():
                 return False
-            from_thread.run_sync(lambda: _report_progress(context, done, total))
+            message = f"{done:,} of {total:,} findings"
+            from_thread.run_sync(lambda: context.progress(message, phase="ingest", done=done, total=total))
             return True
 
         try:
@@ -119,11 +120,6 @@ class TriageTools:
     def tools(self) -> tuple[Tool, ...]:
         handlers = {"triage_ingest": self.ingest, "triage_decision": self.decide}
         return declare_tools(Path(__file__).with_name("tools.json").read_bytes(), handlers)
-
-
-def _report_progress(context: Context, done: int, total: int) -> None:
-    message = f"{done:,} of {total:,} findings"
-    context.progress(message, phase="ingest", done=done, total=total)
 
 
 def _ingest_file(

@@ -186,6 +186,7 @@ _KEY_PATTERN = re.compile(
 )
 _BLOCK_SCALAR_PATTERN = re.compile(r"(?:^|[ \t])[|>][-+\d]*[ \t]*(?:#.*)?$")
 _COMMENT_PATTERN = re.compile(r"(?:^|[ \t])#.*$")
+_DOCUMENT_START_PATTERN = re.compile(r"---(?:[ \t\r]|$)")
 
 
 class YamlLine(NamedTuple):
@@ -202,7 +203,7 @@ class YamlLine(NamedTuple):
 
 def read_yaml(outline: Outline) -> None:
     lines = outline.source.lines
-    starts = [0, *(index for index, line in enumerate(lines) if index and _is_document_start(line))]
+    starts = [0, *(index for index, line in enumerate(lines) if index and _DOCUMENT_START_PATTERN.match(line))]
     for first, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         _read_document(outline, first, end)
 
@@ -211,10 +212,6 @@ def read_fields(outline: Outline, first: int, end: int) -> None:
     """Read only the values, as for the front matter of a document."""
     for scalar in _iterate_scalars(list(_iterate_content_lines(outline.source.lines, first, end))):
         outline.add_field(*scalar)
-
-
-def _is_document_start(line: str) -> bool:
-    return line.startswith("---") and (len(line) == 3 or line[3] in " \t\r")
 
 
 def _read_document(outline: Outline, first: int, end: int) -> None:

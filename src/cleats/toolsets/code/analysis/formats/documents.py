@@ -147,7 +147,11 @@ class MarkdownReader:
         lines = self.outline.source.lines
         for index in range(self._skip_front_matter(), len(lines)):
             self._read_line(index, lines[index])
-        cut_sections(self.outline, self.sections, _summarize_paragraph)
+        cut_sections(
+            self.outline,
+            self.sections,
+            lambda text: "" if text.startswith(("```", "~~~", "<!--", "|")) else _strip_markup(text),
+        )
 
     def _skip_front_matter(self) -> int:
         lines = self.outline.source.lines
@@ -215,10 +219,6 @@ def _strip_closing_marks(text: str) -> str:
     bare = text.strip()
     shorter = bare.rstrip("#")
     return shorter.strip() if not shorter or shorter[-1].isspace() else bare
-
-
-def _summarize_paragraph(text: str) -> str:
-    return "" if text.startswith(("```", "~~~", "<!--", "|")) else _strip_markup(text)
 
 
 def _strip_markup(text: str) -> str:

@@ -34,7 +34,10 @@ def read_log(outline: Outline) -> None:
     """Cut a log into entries, a coverage file by source, test results by failure."""
     lines = outline.source.lines
     if any(line.startswith("SF:") for line in lines[:50]):
-        _read_coverage(outline)
+        for index, line in enumerate(lines):
+            if line.startswith("SF:"):
+                outline.cut(index, "record", line[3:].strip())
+                outline.add_mention(index, "uses", line[3:].strip())
         return
     group_start: int | None = None
     for first, last in _iterate_entries(lines):
@@ -102,14 +105,6 @@ def _add_log_fields(outline: Outline, index: int, line: str, failure: str) -> No
         outline.add_field(index, "level", level[1].lower())
     if failure:
         outline.add_field(index, "failure", failure)
-
-
-def _read_coverage(outline: Outline) -> None:
-    for index, line in enumerate(outline.source.lines):
-        if line.startswith("SF:"):
-            path = line[3:].strip()
-            outline.cut(index, "record", path)
-            outline.add_mention(index, "uses", path)
 
 
 def _flatten_record(line: str) -> Iterator[tuple[str, str]]:

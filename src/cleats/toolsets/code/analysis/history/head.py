@@ -37,7 +37,10 @@ def read_git_state(root: Path) -> GitState | None:
     try:
         return _parse_status(git.run("status", *_STATUS_OPTIONS))
     except GitError as error:
-        return _read_bare_state(git) if "in a work tree" in error.stderr else _explain_failure(root, error)
+        if "in a work tree" not in error.stderr:
+            return _explain_failure(root, error)
+        branch = _try_git(git, "symbolic-ref", "--quiet", "--short", "HEAD")
+        return GitState(branch, _try_git(git, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"))
 
 
 _STATUS_OPTIONS = (
@@ -61,13 +64,6 @@ def _parse_status(output: bytes) -> GitState:
             case _:
                 pass
     return GitState(branch, commit, is_dirty)
-
-
-def _read_bare_state(git: ReadOnlyGit) -> GitState:
-    return GitState(
-        _try_git(git, "symbolic-ref", "--quiet", "--short", "HEAD"),
-        _try_git(git, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"),
-    )
 
 
 def _try_git(git: ReadOnlyGit, *args: str) -> str | None:
