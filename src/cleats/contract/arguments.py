@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.violations import Validator
+from cleats.contract.violations import Validator, Violation
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -62,8 +62,10 @@ class ArgumentBinder:
         """
         arguments = self._normalize_arguments(arguments)
         violations = [violation.as_json() for violation in self._validator.find_violations(arguments)]
-        if self._reserved_names:
-            violations += [_make_reserved_violation(name) for name in sorted(self._reserved_names & arguments.keys())]
+        for name in sorted(self._reserved_names & arguments.keys()) if self._reserved_names else ():
+            message = f'"{name}" is reserved for the future and must not be set'
+            schema_path = f"/properties/{name}/{RESERVED_KEYWORD}"
+            violations.append(Violation(f"/{name}", RESERVED_KEYWORD, message, schema_path).as_json())
         if violations:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
@@ -176,12 +178,3 @@ def find_nearest_name(name: str, candidates: Sequence[str]) -> str:
         for candidate in get_close_matches(name.lower(), candidates_by_lower_name, n=1)
     ]
     return next(iter([*completions[:1], *similar_names]), "")
-
-
-def _make_reserved_violation(name: str) -> dict[str, str]:
-    return {
-        "instancePath": f"/{name}",
-        "schemaPath": f"#/properties/{name}/{RESERVED_KEYWORD}",
-        "keyword": RESERVED_KEYWORD,
-        "message": f'"{name}" is reserved for the future and must not be set',
-    }

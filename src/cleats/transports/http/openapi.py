@@ -27,21 +27,9 @@ def _object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 _ANY_OBJECT_SCHEMA = {"type": "object"}
 _OBJECT_LIST_SCHEMA = {"type": "array", "items": _ANY_OBJECT_SCHEMA}
 _CONTENT_SCHEMA = _object_schema(content=_OBJECT_LIST_SCHEMA)
-_EVENT_SCHEMA = _object_schema(
-    event={"enum": ["start", "progress", "result", "error", "done"]},
-    data={"type": "string", "contentMediaType": "application/json"},
-) | {"description": "One event of the stream."}
 
-_RESULT_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
-    "/health": _object_schema(uptimeMs={"type": "integer", "minimum": 0}),
-    "/ready": _object_schema(ready={"const": True}),
-    "/capabilities": {
-        "type": "object",
-        "required": ["schemaVersion", "toolingVersion", "transport", "capabilities", "tools"],
-    },
-    "/tools": _object_schema(tools=_OBJECT_LIST_SCHEMA),
-}
-_MEDIA_TYPES = {"/metrics": "text/plain", "/docs": "text/html", "/openapi.json": MEDIA_TYPE}
+_PARTS = msgspec.json.decode(Path(__file__).with_name("openapi_parts.json").read_bytes())
+"""Schemas of the results and media types of the server's own routes by path, and the schema of an event."""
 
 _GUARD_ERRORS = (
     ErrorCode.UNAUTHORIZED,
@@ -111,9 +99,9 @@ def build_document(registry: Registry, *, secured: bool) -> dict[str, Any]:
 
 def _server_operation(row: ApiRoute) -> dict[str, Any]:
     if row.response_kind == "envelope":
-        content = {JSON_MEDIA_TYPE: {"schema": build_envelope_schema(_RESULT_SCHEMAS[row.path])}}
+        content = {JSON_MEDIA_TYPE: {"schema": build_envelope_schema(_PARTS["results"][row.path])}}
     else:
-        content = {_MEDIA_TYPES[row.path]: {"schema": {"type": ["string", "object"]}}}
+        content = {_PARTS["media_types"][row.path]: {"schema": {"type": ["string", "object"]}}}
     failures = _failure_responses([ErrorCode.UNAVAILABLE] if row.path == "/ready" else ())
     responses = {"200": {"description": "Done.", "content": content}, **failures}
     return {"operationId": row.endpoint, "summary": row.about, "tags": ["server"], "responses": responses}
@@ -178,7 +166,7 @@ def _query_parameters(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _success_response(row: ApiRoute, result: Mapping[str, Any], name: str, schemas: dict[str, Any]) -> dict[str, Any]:
     if row.response_kind == "stream":
         description = "Events start, progress, result or error, done; the data of each is an envelope."
-        return {"description": description, "content": {"text/event-stream": {"schema": _EVENT_SCHEMA}}}
+        return {"description": description, "content": {"text/event-stream": {"schema": _PARTS["event"]}}}
     schema = _hoist_definitions(build_envelope_schema(result), f"{name}_answer", schemas)
     return {"description": "Done.", "content": {JSON_MEDIA_TYPE: {"schema": schema}}}
 

@@ -12,17 +12,13 @@ from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
 
 
-def _do_nothing() -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class MaintenanceEnvironment:
     """The settings and indexes of this machine, as this server uses them."""
 
     settings: Settings
     indexes: Indexes
-    release_generations: Callable[[], None] = _do_nothing
+    release_generations: Callable[[], None] = lambda: None
     """Closes the generations that this server keeps open for the next search."""
     check_dictionaries: Callable[[], dict[str, bool]] = dict
     """Returns whether each word list of the cache is as it was downloaded."""

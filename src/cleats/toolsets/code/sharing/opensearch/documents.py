@@ -119,7 +119,9 @@ def build_index_body(meta: Mapping[str, Any], *, shards: int, replicas: int) -> 
     properties = _build_properties()
     if meta.get("dimensions"):
         settings["knn"] = True
-        properties["vector"] = _vector_field(meta["dimensions"])
+        method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil"}
+        vector = {"type": "knn_vector", "dimension": meta["dimensions"], "data_type": "byte", "method": method}
+        properties["vector"] = vector
     mappings = {
         "dynamic": "strict",
         # Fields that are only searched need not be stored a second time.
@@ -163,15 +165,6 @@ def _text_field(kind: str) -> dict[str, Any]:
 
 def _word_field(options: str) -> dict[str, Any]:
     return {"type": "text", "analyzer": "whitespace", "index_options": options}
-
-
-def _vector_field(dimensions: int) -> dict[str, Any]:
-    return {
-        "type": "knn_vector",
-        "dimension": dimensions,
-        "data_type": "byte",
-        "method": {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil"},
-    }
 
 
 _SELECT_FILES_SQL = (
@@ -278,18 +271,24 @@ def _collect_chunk_fields(file: _FileRow, chunks: Sequence[_ChunkRow], dimension
     file_values = _collect_file_values(file, file_attributes)
     history = {"churn": file.churn, "modified": file.modified}
     file_numbers = {name: number for name, number in history.items() if number is not None}
-    file_fields, stems, is_repeated = (
-        _collect_file_fields(file),
-        tokens.stem_text(file.path),
-        is_duplicate_path(file.path),
-    )
+    file_fields = {
+        "tests": TEST_PATH_PATTERN.search(file.path) is not None,
+        "path": {"written": frame_value(file.path), "lower": frame_value(file.path.lower())},
+        "ends": sorted(set(iterate_suffixes(file.path.lower(), "/"))),
+    }
+    stems, is_repeated = tokens.stem_text(file.path), is_duplicate_path(file.path)
     for index, chunk in enumerate(chunks):
         chunk_counts = {
             name: column_counts[index] for name, column_counts in counts.items() if column_counts[index] >= 0
         }
         yield {
             **file_fields,
-            "name": _build_name_fields(chunk.name),
+            "name": {
+                "whole": chunk.name,
+                "whole_lower": chunk.name.lower(),
+                "part": sorted(set(iterate_suffixes(chunk.name, NAME_SEPARATORS))),
+                "part_lower": sorted(set(iterate_suffixes(chunk.name.lower(), NAME_SEPARATORS))),
+            },
             "text": {
                 field: text for field, text in map_field_texts(stems, file_attributes.texts[index]).items() if text
             },
@@ -311,27 +310,10 @@ def build_file_id(file_number: int) -> str:
     return f"file-{file_number}"
 
 
-def _collect_file_fields(file: _FileRow) -> dict[str, Any]:
-    return {
-        "tests": TEST_PATH_PATTERN.search(file.path) is not None,
-        "path": {"written": frame_value(file.path), "lower": frame_value(file.path.lower())},
-        "ends": sorted(set(iterate_suffixes(file.path.lower(), "/"))),
-    }
-
-
 def _read_vectors(file: _FileRow, chunk_count: int, dimensions: int) -> Any:
     if not dimensions or not chunk_count:
         return np.zeros((chunk_count, 0), np.int8)
     return np.frombuffer(file.vectors, np.int8).reshape(chunk_count, dimensions)
-
-
-def _build_name_fields(name: str) -> dict[str, Any]:
-    return {
-        "whole": name,
-        "whole_lower": name.lower(),
-        "part": sorted(set(iterate_suffixes(name, NAME_SEPARATORS))),
-        "part_lower": sorted(set(iterate_suffixes(name.lower(), NAME_SEPARATORS))),
-    }
 
 
 def _group_values_by_chunk(file_attributes: FileAttributes) -> dict[int, dict[str, list[str]]]:

@@ -133,7 +133,10 @@ class IndexSearcher:
     async def _send_msearch(self, searches: Sequence[SearchBody]) -> list[Mapping[str, Any]]:
         if not searches:
             return []
-        lines = b"".join(b"\n".join((*map(encode, (_search_header(search), search)), b"")) for search in searches)
+        lines = b""
+        for search in searches:  # word rankings need global term statistics first
+            header = {"search_type": "dfs_query_then_fetch"} if "sort" in search else {}
+            lines += b"\n".join((encode(header), encode(search), b""))
         answer = await self._cluster.send("POST", f"/{quote(self._index)}/_msearch", ndjson=lines)
         return [_check_response(response) for response in answer["responses"]]
 
@@ -155,11 +158,6 @@ class IndexSearcher:
                     raise ClusterRejectedError(404, "", f"document {document.get('_id')} is missing")
                 sources_by_id[document["_id"]] = document["_source"]
         return sources_by_id
-
-
-def _search_header(search: SearchBody) -> dict[str, str]:
-    """Return the header of a search; word rankings need global term statistics first."""
-    return {"search_type": "dfs_query_then_fetch"} if "sort" in search else {}
 
 
 def is_index_gone(error: ClusterError) -> bool:
