@@ -4,7 +4,6 @@
 languages is defined elsewhere.
 """
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -37,6 +36,8 @@ class LanguageName(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def load_language_names() -> Mapping[str, LanguageName]:
     """Return all languages by id. The first one that claims a name gets it."""
+    import tomllib  # noqa: PLC0415 - a server starts without
+
     document = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return msgspec.convert(document, dict[str, LanguageName])
 
