@@ -170,7 +170,7 @@ TOOL_CHANGES: Mapping[str, tuple[Json, Json]] = {
     "DESCRIPTION_CHANGED": ({"description": "Find it."}, {"description": "Find this."}),
     "TITLE_CHANGED": ({"title": "A"}, {"title": "B"}),
     "EXAMPLES_CHANGED": ({"examples": []}, {"examples": [{"query": "x"}]}),
-    "CANNOT_PROVE_SAFE": (build_inputs(a={"x-magic": 1}), build_inputs(a={"x-magic": 2})),
+    "CANNOT_PROVE_SAFE": (build_inputs(a={"magic": 1}), build_inputs(a={"magic": 2})),
 }
 
 CONTRACT_CHANGES: Mapping[str, tuple[Json, Json]] = {

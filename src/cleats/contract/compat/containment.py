@@ -30,18 +30,14 @@ from jsonschema_rs import canonical
 from cleats.contract.arguments import RESERVED_KEYWORD
 from cleats.contract.compat.findings import ContractSide
 from cleats.contract.compat.keywords import (
-    DOCUMENTATION_KEYWORDS,
-    DRAFT_INDEPENDENT_KEYWORDS,
     IN_PLACE_KEYWORDS,
     INSEPARABLE_KEYWORDS,
     SCHEMA_LIST_KEYWORDS,
     SCHEMA_MAP_KEYWORDS,
     SINGLE_SCHEMA_KEYWORDS,
-    STRUCTURE_KEYWORDS,
     Schema,
     find_property_names,
     has_crossing_descriptions,
-    is_old_draft,
     is_recursive,
     pair_branches,
     to_object_schema,
@@ -60,7 +56,7 @@ def check_coverage(large: Schema, small: Schema) -> CoverageVerdict:
 
     Servers differ in whether they enforce `format`, so the result has to hold both ways.
     """
-    large, small = make_comparable(large, small)
+    large, small = expand_reserved(large), expand_reserved(small)
     if _can_crash_prover(large) or _can_crash_prover(small):
         return CoverageVerdict.UNKNOWN
     verdicts = {_check_canonical_coverage(large, small, formats=formats) for formats in (True, False)}
@@ -89,14 +85,6 @@ def _can_crash_prover(schema: Schema) -> bool:
     return any(not INSEPARABLE_KEYWORDS.isdisjoint(part) for part in parts) and is_recursive(schema)
 
 
-def make_comparable(one: Schema, other: Schema) -> tuple[Schema, Schema]:
-    """Return both as plain schemas, of one draft if they use nothing on which drafts disagree."""
-    one, other = expand_reserved(one), expand_reserved(other)
-    if is_old_draft(one) is not is_old_draft(other) and _is_draft_independent(one) and _is_draft_independent(other):
-        return _drop_schema_dialect(one), _drop_schema_dialect(other)
-    return one, other
-
-
 def expand_reserved(schema: Schema) -> Schema:
     """Replace reserved properties, which are refused when set, by `false` in plain JSON Schema."""
     if isinstance(schema, bool):
@@ -114,22 +102,6 @@ def expand_reserved(schema: Schema) -> Schema:
         elif isinstance(value, list):
             plain[keyword] = [expand_reserved(part) for part in value]
     return plain
-
-
-def _is_draft_independent(schema: Schema) -> bool:
-    return all(isinstance(part, bool) or _is_part_draft_independent(part) for part in walk_schemas(schema))
-
-
-def _is_part_draft_independent(schema: dict[str, object]) -> bool:
-    if "$ref" in schema and schema.keys() - DOCUMENTATION_KEYWORDS - STRUCTURE_KEYWORDS - {"$ref"}:
-        return False
-    return schema.keys() <= DRAFT_INDEPENDENT_KEYWORDS and not isinstance(schema.get("items"), list)
-
-
-def _drop_schema_dialect(schema: Schema) -> Schema:
-    if isinstance(schema, bool):
-        return schema
-    return {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
 
 
 CATCH_ALL_KEYWORDS: Final = ("additionalProperties", "unevaluatedProperties")

@@ -1,30 +1,24 @@
 """The role of each JSON Schema keyword in a comparison, and navigation inside a schema.
 
-Drafts 7 and 2020-12 are covered completely; a keyword that is not listed here has no known meaning,
+Schemas are in their plain form, draft 2020-12. A keyword that is not listed here has no known meaning,
 and a change to it can never be called safe.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
 
 from cleats.contract.arguments import RESERVED_KEYWORD
 from cleats.contract.pointer import split_pointer
 
 Schema: TypeAlias = dict[str, Any] | bool
 
-KNOWN_DIALECTS: Final = frozenset(
-    {f"http://json-schema.org/draft-0{number}/schema" for number in (4, 6, 7)}
-    | {f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")}
-)
-"""The accepted values of `$schema`. Any other would be fetched from the network, which must not
-happen."""
-
 DOCUMENTATION_KEYWORDS: Final = frozenset(
     {"title", "description", "examples", "$comment", "deprecated", "markdownDescription"}
-    | {"enumDescriptions", "enumNames"}
+    | {"enumDescriptions", "enumNames", "readOnly", "writeOnly", "example", "nullable", "discriminator"}
 )
-"""Keywords for readers only: people and models read them, validators do not."""
+"""Keywords for readers only: people, models and generators read them, validators do not."""
 
 MEANING_KEYWORD: Final = "x-meaning"
 """An integer next to a property, raised by hand when the same value comes to mean something else,
@@ -73,14 +67,11 @@ KNOWN_KEYWORDS: Final = (
     | {"default"}
 )
 
-DRAFT_INDEPENDENT_KEYWORDS: Final = (
-    KNOWN_KEYWORDS
-    - INSEPARABLE_KEYWORDS
-    - {"prefixItems", "dependentSchemas", "dependentRequired", "dependencies", "$anchor", "$id"}
-    - {"additionalItems", "maxContains", "minContains", "$vocabulary"}
-)
-"""Keywords with the same meaning in draft 7 and in 2020-12, so that schemas of both can be
-compared."""
+
+def is_annotation(keyword: str) -> bool:
+    """Return True for a keyword that no validator looks at: one for readers, or an extension."""
+    is_extension = keyword.startswith("x-") and keyword not in (MEANING_KEYWORD, RESERVED_KEYWORD)
+    return is_extension or keyword in DOCUMENTATION_KEYWORDS
 
 
 def encode_canonical(value: Any) -> str:
@@ -128,24 +119,24 @@ REFERENCE_KEYWORDS: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def resolve_reference(root: Schema, ref: str) -> Schema | None:
-    """Resolve a reference within the document; return None for any other reference."""
+    """Resolve a pointer into the document; return None for any other reference."""
     if not ref.startswith("#") or (ref != "#" and not ref.startswith("#/")):
         return None
-    node: Any = root
-    for token in split_pointer(ref[1:]):
+    node = follow_pointer(root, unquote(ref[1:]))
+    return node if isinstance(node, dict | bool) else None
+
+
+def follow_pointer(root: Any, pointer: str) -> Any:
+    """Return what a pointer leads to, or None."""
+    node = root
+    for token in split_pointer(pointer):
         if isinstance(node, Mapping) and token in node:
             node = node[token]
         elif isinstance(node, list) and token.isdecimal() and int(token) < len(node):
             node = node[int(token)]
         else:
             return None
-    return node if isinstance(node, dict | bool) else None
-
-
-def has_unknown_dialect(schema: Schema) -> bool:
-    """Return True if any part of the schema uses an unknown dialect."""
-    dialects = (part.get("$schema") for part in walk_schemas(schema) if isinstance(part, dict))
-    return any(dialect is not None and str(dialect).rstrip("#") not in KNOWN_DIALECTS for dialect in dialects)
+    return node
 
 
 def is_recursive(root: Schema) -> bool:
@@ -167,17 +158,11 @@ def _collect_references(schema: Schema) -> set[str]:
     return {str(part[keyword]) for part in parts for keyword in REFERENCE_KEYWORDS if keyword in part}
 
 
-def is_old_draft(root: Schema) -> bool:
-    """Return True for a document of draft 7 or older, where `$ref` disables its neighbours."""
-    dialect = root.get("$schema", "") if isinstance(root, dict) else ""
-    return any(f"draft-0{number}" in str(dialect) for number in (3, 4, 6, 7))
-
-
 def pick_definitions(root: Schema) -> dict[str, Any]:
     """Return the parts of a document that references need, to accompany a part cut out of it."""
     if isinstance(root, bool):
         return {}
-    return {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}
+    return {key: root[key] for key in ("$defs", "definitions") if key in root}
 
 
 def pair_branches(old: Sequence[Schema], new: Sequence[Schema]) -> list[tuple[int, int]] | None:

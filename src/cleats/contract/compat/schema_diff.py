@@ -14,7 +14,8 @@ import jsonschema_rs
 
 from cleats.contract.compat.containment import CoverageVerdict, check_coverage
 from cleats.contract.compat.findings import ChangeKind, ContractFinding, ContractSide, Proof, SchemaChange, Witness
-from cleats.contract.compat.keywords import Schema, has_unknown_dialect, is_same_json
+from cleats.contract.compat.keywords import Schema, is_same_json
+from cleats.contract.compat.plain_schema import find_draft, to_plain_schema
 from cleats.contract.compat.rules import RULES
 from cleats.contract.compat.schema_walk import SchemaWalk
 from cleats.contract.compat.witness import RefusalPredicate, RefusalReason, SchemaDisagreement, find_disagreements
@@ -46,12 +47,12 @@ def compare_schemas(old: Schema, new: Schema, side: ContractSide) -> list[Contra
     if not (_is_usable(old) and _is_usable(new)):
         change = SchemaChange(ChangeKind.UNDECIDED, "", "This is no JSON Schema that can be compared.")
         return [_make_finding(change, side, Proof.UNPROVEN, None)]
-    comparison = _SchemaComparison(old, new, side)
+    comparison = _SchemaComparison(to_plain_schema(old), to_plain_schema(new), side)
     return [comparison.make_finding(change) for change in comparison.list_changes()]
 
 
 def _is_usable(schema: Schema) -> bool:
-    return not has_unknown_dialect(schema) and jsonschema_rs.meta.is_valid(schema)
+    return find_draft(schema) is not None and jsonschema_rs.meta.is_valid(schema)
 
 
 class _SchemaComparison:

@@ -9,6 +9,7 @@ still can.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import unquote
 
 from cleats.contract.compat.containment import (
     NO_NAMES,
@@ -27,18 +28,18 @@ from cleats.contract.compat.findings import (
 )
 from cleats.contract.compat.keywords import (
     ASSERTION_KEYWORDS,
-    DOCUMENTATION_KEYWORDS,
     IN_PLACE_KEYWORDS,
     INSEPARABLE_KEYWORDS,
     KNOWN_KEYWORDS,
     MEANING_KEYWORD,
     MEANING_KEYWORDS,
+    STRUCTURE_KEYWORDS,
     Schema,
     find_changed_keywords,
     find_described_names,
     find_property_names,
     has_references,
-    is_old_draft,
+    is_annotation,
     is_same_json,
     list_types,
     pair_branches,
@@ -78,7 +79,7 @@ class SchemaLocation:
         return (
             None
             if referenced_schema is None
-            else SchemaLocation(referenced_schema, ref[1:], self.root, self.known_names)
+            else SchemaLocation(referenced_schema, unquote(ref[1:]), self.root, self.known_names)
         )
 
     def point_to_property(self, name: str) -> str:
@@ -91,7 +92,7 @@ class SchemaLocation:
         ref = self.body.get("$ref")
         if ref is None or "$ref" in other.body:
             return self
-        is_bare = not (self.body.keys() - DOCUMENTATION_KEYWORDS - {"$ref"}) or is_old_draft(self.root)
+        is_bare = all(keyword in {"$ref", *STRUCTURE_KEYWORDS} or is_annotation(keyword) for keyword in self.body)
         return (self.follow_reference(ref) or self) if is_bare else self
 
     @property
@@ -127,9 +128,6 @@ class SchemaWalk:
         self.additions = OptionalAdditions(self.old, self.side)
 
     def run(self) -> "SchemaWalk":
-        dialects = {str(pick_definitions(root).get("$schema")) for root in (self.old, self.new)}
-        if len(dialects) > 1 or any(_has_inner_id(root) for root in (self.old, self.new)):
-            self.sound = False  # equal texts do not mean the same
         self._compare_nodes(SchemaLocation(self.old, "", self.old), SchemaLocation(self.new, "", self.new))
         return self
 
@@ -159,7 +157,8 @@ class SchemaWalk:
 
     def _compare_remarks(self, old: SchemaLocation, new: SchemaLocation) -> None:
         """Compare documentation, defaults and meanings, which a validator does not look at."""
-        documentation_changes = find_changed_keywords(old.body, new.body, DOCUMENTATION_KEYWORDS)
+        keywords = old.body.keys() | new.body.keys()
+        documentation_changes = find_changed_keywords(old.body, new.body, filter(is_annotation, keywords))
         if documentation_changes:
             self._add_change(
                 ChangeKind.DOCS_CHANGED, new.pointer, f"{_format_keywords(documentation_changes)} changed."
@@ -172,7 +171,7 @@ class SchemaWalk:
             message = describe_changed_keywords(old.body, new.body, meanings)
             self._add_change(ChangeKind.MEANING_CHANGED, new.pointer, message)
         unknown_keywords = find_changed_keywords(
-            old.body, new.body, (old.body.keys() | new.body.keys()) - KNOWN_KEYWORDS
+            old.body, new.body, (keyword for keyword in keywords - KNOWN_KEYWORDS if not is_annotation(keyword))
         )
         if unknown_keywords:
             message = describe_changed_keywords(old.body, new.body, unknown_keywords)
@@ -236,11 +235,7 @@ class SchemaWalk:
             self._compare_keywords(["$ref"], new.pointer, old, new)
 
     def _compare_single(self, keyword: str, old: SchemaLocation, new: SchemaLocation) -> None:
-        if isinstance(old.body.get(keyword), list) or isinstance(new.body.get(keyword), list):
-            tuple_keywords = ["items", "additionalItems"]  # draft 7
-            self._compare_keywords(tuple_keywords, new.pointer + join_pointer([keyword]), old, new)
-        else:
-            self._compare_nodes(old.descend(keyword), new.descend(keyword))
+        self._compare_nodes(old.descend(keyword), new.descend(keyword))
 
     def _compare_conditions(self, old: SchemaLocation, new: SchemaLocation) -> None:
         old_condition, new_condition = old.descend("if"), new.descend("if")
@@ -269,8 +264,10 @@ class SchemaWalk:
         old_target, new_target = old.follow_reference(old_ref), new.follow_reference(new_ref)
         if old_target is not None and new_target is not None:
             self._compare_nodes(old_target, new_target)
-        elif old_ref != new_ref:  # the same name outside both documents is taken to be the same thing
-            self._compare_leaves(new.pointer, {"$ref": old_ref}, {"$ref": new_ref}, old.known_names)
+        else:  # nobody knows what is there, before or after
+            self.sound = False
+            if old_ref != new_ref:
+                self._compare_leaves(new.pointer, {"$ref": old_ref}, {"$ref": new_ref}, old.known_names)
 
     # Proving
 
@@ -357,7 +354,7 @@ def _find_renames(
 def _drop_documentation(schema: Schema) -> Schema:
     if isinstance(schema, bool):
         return schema
-    return {keyword: value for keyword, value in schema.items() if keyword not in DOCUMENTATION_KEYWORDS}
+    return {keyword: value for keyword, value in schema.items() if not is_annotation(keyword)}
 
 
 def _get_meaning(schema: dict[str, Any], keyword: str) -> Any:
@@ -365,13 +362,7 @@ def _get_meaning(schema: dict[str, Any], keyword: str) -> Any:
 
 
 def _is_inseparable(schema: dict[str, Any]) -> bool:
-    return not INSEPARABLE_KEYWORDS.isdisjoint(schema) or isinstance(schema.get("items"), list)
-
-
-def _has_inner_id(root: Schema) -> bool:
-    parts = walk_schemas(root)
-    next(parts)
-    return any(isinstance(part, dict) and "$id" in part for part in parts)
+    return not INSEPARABLE_KEYWORDS.isdisjoint(schema)
 
 
 def _format_keywords(keywords: list[str]) -> str:

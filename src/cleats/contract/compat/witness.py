@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from cleats.contract.compat.containment import make_comparable
+from cleats.contract.compat.containment import expand_reserved
 from cleats.contract.compat.keywords import Schema, encode_canonical, list_types, resolve_reference, walk_schemas
 from cleats.contract.pointer import join_pointer
 
@@ -335,7 +335,7 @@ def find_disagreements(
     `other_pairs` have to disagree about the value as well. Values that do not depend on `format`
     come before those that only a server which enforces formats would refuse.
     """
-    pairs = [make_comparable(*pair) for pair in ((small, large), *other_pairs)]
+    pairs = [(expand_reserved(one), expand_reserved(other)) for one, other in ((small, large), *other_pairs)]
     smalls, larges = zip(*pairs, strict=True)
     for formats in (False, True):
         try:
