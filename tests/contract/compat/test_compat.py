@@ -126,7 +126,7 @@ TOOL_CHANGES: Mapping[str, tuple[Json, Json]] = {
     "INPUT_REQUIRED_REMOVED": (build_inputs(a=STRING_SCHEMA, required=("a",)), build_inputs(a=STRING_SCHEMA)),
     "INPUT_PROPERTY_ADDED": (build_inputs(a=STRING_SCHEMA), build_inputs(a=STRING_SCHEMA, b=STRING_SCHEMA)),
     "INPUT_PROPERTY_REMOVED": (build_inputs(a=STRING_SCHEMA, b=INTEGER_SCHEMA), build_inputs(a=STRING_SCHEMA)),
-    "INPUT_PROPERTY_RENAMED": (build_inputs(a=STRING_SCHEMA), build_inputs(b=STRING_SCHEMA)),
+    "INPUT_PROPERTY_RENAMED": (build_inputs(userId=STRING_SCHEMA), build_inputs(user_id=STRING_SCHEMA)),
     "INPUT_TYPE_CHANGED": (build_inputs(a=STRING_SCHEMA), build_inputs(a=INTEGER_SCHEMA)),
     "INPUT_NARROWED": (build_inputs(a={"enum": ["x", "y"]}), build_inputs(a={"enum": ["x"]})),
     "INPUT_WIDENED": (build_inputs(a={"enum": ["x"]}), build_inputs(a={"enum": ["x", "y"]})),
@@ -134,6 +134,7 @@ TOOL_CHANGES: Mapping[str, tuple[Json, Json]] = {
         build_inputs(a={**INTEGER_SCHEMA, "default": 1}),
         build_inputs(a={**INTEGER_SCHEMA, "default": 2}),
     ),
+    "INPUT_DEFAULT_STATED": (build_inputs(a=INTEGER_SCHEMA), build_inputs(a={**INTEGER_SCHEMA, "default": 2})),
     "INPUT_MEANING_CHANGED": (build_inputs(a=INTEGER_SCHEMA), build_inputs(a={**INTEGER_SCHEMA, "x-meaning": 2})),
     "INPUT_REWRITTEN": (build_inputs(a={"enum": ["x"]}), build_inputs(a={"const": "x"})),
     "INPUT_DOCS_CHANGED": (build_inputs(a=STRING_SCHEMA), build_inputs(a={**STRING_SCHEMA, "description": "A word."})),
@@ -143,7 +144,7 @@ TOOL_CHANGES: Mapping[str, tuple[Json, Json]] = {
     "OUTPUT_REQUIRED_REMOVED": (build_outputs(a=STRING_SCHEMA, required=("a",)), build_outputs(a=STRING_SCHEMA)),
     "OUTPUT_PROPERTY_ADDED": (build_outputs(a=STRING_SCHEMA), build_outputs(a=STRING_SCHEMA, b=STRING_SCHEMA)),
     "OUTPUT_PROPERTY_REMOVED": (build_outputs(a=STRING_SCHEMA, b=INTEGER_SCHEMA), build_outputs(a=STRING_SCHEMA)),
-    "OUTPUT_PROPERTY_RENAMED": (build_outputs(a=STRING_SCHEMA), build_outputs(b=STRING_SCHEMA)),
+    "OUTPUT_PROPERTY_RENAMED": (build_outputs(path=STRING_SCHEMA), build_outputs(file_path=STRING_SCHEMA)),
     "OUTPUT_TYPE_CHANGED": (build_outputs(a=STRING_SCHEMA), build_outputs(a={"type": ["string", "null"]})),
     "OUTPUT_WIDENED": (build_outputs(a={"enum": ["x"]}), build_outputs(a={"enum": ["x", "y"]})),
     "OUTPUT_NARROWED": (build_outputs(a={"enum": ["x", "y"]}), build_outputs(a={"enum": ["x"]})),
@@ -320,6 +321,64 @@ def test_a_raised_meaning_needs_a_higher_integer() -> None:
 )
 def test_a_changed_default_needs_a_higher_integer(old: Json, new: Json) -> None:
     assert is_integer_owed(compare_tools(build_inputs(a=old), build_inputs(a=new)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (build_inputs(a=INTEGER_SCHEMA, required=("a",)), build_inputs(a={**INTEGER_SCHEMA, "default": 10})),
+        (
+            build_inputs(a=STRING_SCHEMA, required=("a",)),
+            build_inputs(a={"anyOf": [STRING_SCHEMA, {"type": "null"}], "default": None}),
+        ),
+        (build_inputs(a={"type": "number", "default": 1}), build_inputs(a={"type": "number", "default": 1.0})),
+        (build_inputs(a={"default": None}), build_inputs(a={})),
+        (build_inputs(a={"default": 1}, required=("a",)), build_inputs(a={"default": 2}, required=("a",))),
+    ],
+    ids=["default", "null", "same number", "null is gone", "required in both"],
+)
+def test_a_default_that_no_caller_relied_on_breaks_nobody(old: Json, new: Json) -> None:
+    assert compare_tools(old, new).required is not BumpLevel.MAJOR
+
+
+def test_a_rename_is_claimed_only_for_one_similar_name() -> None:
+    old = build_inputs(ignoreSitemap=STRING_SCHEMA, userId=STRING_SCHEMA, maxDepth=INTEGER_SCHEMA)
+    new = build_inputs(ignoreQueryParameters=STRING_SCHEMA, user_id=STRING_SCHEMA, delay=INTEGER_SCHEMA)
+    ambiguous = build_inputs(path_from=STRING_SCHEMA, path_to=STRING_SCHEMA)
+
+    messages = [finding.message for finding in compare_tools(old, new).findings if "RENAMED" in finding.rule.id]
+
+    assert messages == ["`userId` is now called `user_id`."]
+    assert "INPUT_PROPERTY_RENAMED" not in list_rule_ids(compare_tools(build_inputs(path=STRING_SCHEMA), ambiguous))
+
+
+def test_a_value_that_becomes_one_of_several_shapes_is_one_change() -> None:
+    shape = {"type": "object", "properties": {"type": STRING_SCHEMA, "text": STRING_SCHEMA}, "required": ["type"]}
+    other = {"type": "object", "properties": {"type": STRING_SCHEMA, "blob": STRING_SCHEMA}, "required": ["type"]}
+
+    [finding] = compare_tools(
+        build_outputs(a=shape), build_outputs(a={"anyOf": [shape, other, {"type": "null"}]})
+    ).findings
+
+    assert finding.rule.level is BumpLevel.MAJOR
+    assert finding.witness is not None
+
+
+def test_a_name_that_property_names_announce_is_known() -> None:
+    old = {"propertyNames": {"enum": ["a", "b"]}, "additionalProperties": {}}
+    new = {"properties": {"a": INTEGER_SCHEMA, "b": {}}, "additionalProperties": False}
+
+    assert compare_tools({"inputSchema": old}, {"inputSchema": new}).required is BumpLevel.MAJOR
+
+
+def test_breaking_changes_come_first() -> None:
+    old = build_contract(tools={"a": build_tool(title="A"), "b": build_tool()})
+    new = build_contract(tools={"a": build_tool(title="B"), "b": build_tool(**build_inputs())})
+
+    levels = [finding.rule.level for finding in compare_snapshots(old, new).findings]
+
+    assert levels[0] is BumpLevel.MAJOR
+    assert levels == sorted(levels, key=lambda level: level is not BumpLevel.MAJOR)
 
 
 @requirement("a:bump:result")
@@ -635,7 +694,7 @@ def test_tools_without_arguments_are_not_taken_for_one_another() -> None:
     old = build_contract(tools={"stop": build_tool(description="Stop.", **empty)})
     new = build_contract(tools={"start": build_tool(description="Start.", **empty)})
 
-    assert list_rule_ids(compare_snapshots(old, new)) == ["TOOL_ADDED", "TOOL_REMOVED"]
+    assert list_rule_ids(compare_snapshots(old, new)) == ["TOOL_REMOVED", "TOOL_ADDED"]
 
 
 def test_a_name_and_its_alias_can_change_places() -> None:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, Final, TypeVar
 
 from cleats.contract.compat.keywords import STRUCTURE_KEYWORDS, encode_canonical, is_same_json
-from cleats.contract.compat.rules import RULE_ORDER, RULES, ContractRule
+from cleats.contract.compat.rules import RULE_ORDER, RULES, BumpLevel, ContractRule
 
 
 class Proof(StrEnum):
@@ -52,10 +52,21 @@ class ContractFinding:
     affects: tuple[str, ...] = ()
 
     @property
-    def sort_key(self) -> tuple[bool, str, str, int, str]:
-        """Contract-wide changes first, then by tool, then from the top of each schema."""
+    def sort_key(self) -> tuple[bool, bool, str, str, int, str]:
+        """Breaking changes first; then contract-wide ones, by tool, from the top of each schema."""
         tool_name = self.tool or ""
-        return (bool(tool_name), tool_name, self.pointer, RULE_ORDER[self.rule.id], self.message)
+        return (
+            not self.is_breaking,
+            bool(tool_name),
+            tool_name,
+            self.pointer,
+            RULE_ORDER[self.rule.id],
+            self.message,
+        )
+
+    @property
+    def is_breaking(self) -> bool:
+        return self.rule.level is BumpLevel.MAJOR
 
     def as_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -110,6 +121,7 @@ class ChangeKind(StrEnum):
     WIDENED = auto()
     REWRITTEN = auto()
     DEFAULT_CHANGED = auto()
+    DEFAULT_STATED = auto()
     MEANING_CHANGED = auto()
     DOCS_CHANGED = auto()
     UNDECIDED = auto()

@@ -89,6 +89,9 @@ def _modernize(schema: Schema, draft: int) -> Schema:
         _convert_tuples(result)
         if result.get("$recursiveRef") == "#" and not result.get("$recursiveAnchor"):
             result["$ref"] = result.pop("$recursiveRef")
+    names = result.get("propertyNames")
+    if isinstance(names, dict) and names.get("type") == "string":  # every name is one
+        result["propertyNames"] = {keyword: value for keyword, value in names.items() if keyword != "type"}
     return _map_subschemas(result, lambda part, _tokens: _modernize(part, draft))
 
 

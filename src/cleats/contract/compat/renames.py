@@ -1,8 +1,10 @@
 """Matching of the tools of two snapshots: names, aliases and renames."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from difflib import SequenceMatcher
+from typing import Any, Final, Self
 
 from cleats.contract.compat.findings import ContractFinding, make_finding, quote_name
 from cleats.contract.compat.keywords import encode_canonical, is_same_json
@@ -29,7 +31,7 @@ class ToolMatching:
         unmatched_names = [name for name in new if name not in old]
         for name in old:
             if name not in new_names and (
-                match := tools_by_alias.get(name) or _find_twin(old[name], new, unmatched_names)
+                match := tools_by_alias.get(name) or _find_twin(name, old[name], new, unmatched_names)
             ):
                 new_names[name] = match
                 if match in unmatched_names:
@@ -91,18 +93,33 @@ def _index_aliases(tool: SnapshotEntry) -> dict[str, Any]:
     return {alias["name"]: alias for alias in tool.get("aliases", [])}
 
 
-def _find_twin(tool: SnapshotEntry, new: SnapshotEntry, candidates: list[str]) -> str | None:
+def _find_twin(name: str, tool: SnapshotEntry, new: SnapshotEntry, candidates: list[str]) -> str | None:
     """Return the new tool with the same schemas, that is the old one under another name.
 
-    Tools without arguments all look alike, so they also need the same description.
+    It needs the same description or a similar name, and has to be the only one.
     """
-    matches = [name for name in candidates if _encode_schemas(new[name]) == _encode_schemas(tool)]
-    same_descriptions = [
-        match for match in matches if is_same_json(new[match].get("description"), tool.get("description"))
-    ]
-    if same_descriptions:
-        return same_descriptions[0]
-    return matches[0] if matches and _has_arguments(tool) else None
+    matches = [match for match in candidates if _encode_schemas(new[match]) == _encode_schemas(tool)]
+    description = tool.get("description")
+    same_descriptions = [match for match in matches if description and new[match].get("description") == description]
+    similar_names = [match for match in matches if _has_arguments(tool) and is_similar_name(name, match)]
+    twins = same_descriptions or similar_names
+    return twins[0] if len(twins) == 1 else None
+
+
+MIN_NAME_SIMILARITY: Final = 0.75
+"""The share of equal letters from which two names count as one name spelt differently."""
+
+
+def is_similar_name(one: str, other: str) -> bool:
+    """Return True if two names differ in spelling, or one has a word more than the other."""
+    words, other_words = _split_words(one), _split_words(other)
+    if words and other_words and (words <= other_words or other_words <= words):
+        return True
+    return SequenceMatcher(None, "".join(sorted(words)), "".join(sorted(other_words))).ratio() >= MIN_NAME_SIMILARITY
+
+
+def _split_words(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)}
 
 
 def _encode_schemas(tool: SnapshotEntry) -> tuple[str, str]:

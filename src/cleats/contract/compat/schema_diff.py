@@ -31,6 +31,12 @@ NARROWING_KINDS: Final = frozenset(
 )
 REMOVAL_KINDS: Final = frozenset({ChangeKind.PROPERTY_REMOVED, ChangeKind.PROPERTY_RENAMED})
 
+DOWNGRADE_MESSAGES: Final = {
+    ChangeKind.REWRITTEN: "Written in another way; as a whole it means the same.",
+    ChangeKind.WIDENED: "Written in another way; as a whole it accepts more.",
+    ChangeKind.NARROWED: "Written in another way; as a whole it allows less.",
+}
+
 ENVELOPE_RULES: Final = {
     ChangeKind.PROPERTY_ADDED: "ENVELOPE_FIELD_ADDED",
     ChangeKind.REQUIRED_ADDED: "ENVELOPE_FIELD_PROMISED",
@@ -83,7 +89,7 @@ class _SchemaComparison:
         """Yield the changes that the walk found, corrected by what was proved."""
         walk_changes = self._walk.changes
         if self.verdict is CoverageVerdict.YES:
-            yield from map(self._downgrade_change, walk_changes)
+            yield from dict.fromkeys(map(self._downgrade_change, walk_changes))
             if not walk_changes:
                 yield SchemaChange(self._mildest_kind, "", "Written in another way.")
             return
@@ -96,7 +102,9 @@ class _SchemaComparison:
         downgradable_kinds = (
             WIDENING_KINDS | NARROWING_KINDS if self._mildest_kind is ChangeKind.REWRITTEN else self._breaking_kinds
         )
-        return replace(change, kind=self._mildest_kind) if change.kind in downgradable_kinds else change
+        if change.kind not in downgradable_kinds:
+            return change
+        return replace(change, kind=self._mildest_kind, message=DOWNGRADE_MESSAGES[self._mildest_kind])
 
     @cached_property
     def _mildest_kind(self) -> ChangeKind:

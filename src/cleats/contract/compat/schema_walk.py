@@ -6,6 +6,7 @@ more itself; so when the prover cannot decide about the whole (recursion, size),
 still can.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -35,6 +36,7 @@ from cleats.contract.compat.keywords import (
     MEANING_KEYWORDS,
     STRUCTURE_KEYWORDS,
     Schema,
+    encode_canonical,
     find_changed_keywords,
     find_described_names,
     find_property_names,
@@ -49,6 +51,7 @@ from cleats.contract.compat.keywords import (
     to_object_schema,
     walk_schemas,
 )
+from cleats.contract.compat.renames import is_similar_name
 from cleats.contract.compat.witness import find_disagreements
 from cleats.contract.pointer import join_pointer
 
@@ -61,6 +64,8 @@ class SchemaLocation:
     pointer: str
     root: Schema
     outer_names: PropertyNames = NO_NAMES
+    is_required: bool = False
+    """True for a property that always has to be there."""
 
     def descend(self, *parts: str | int) -> "SchemaLocation":
         """Return the schema at a keyword below; an absent one accepts everything."""
@@ -71,7 +76,8 @@ class SchemaLocation:
             else:
                 subschema = subschema.get(part, True) if isinstance(subschema, dict) else True
         outer_names = self.known_names if parts[0] in IN_PLACE_KEYWORDS else NO_NAMES
-        return SchemaLocation(subschema, self.pointer + join_pointer(parts), self.root, outer_names)
+        is_required = parts[0] == "properties" and parts[-1] in self.body.get("required", [])
+        return SchemaLocation(subschema, self.pointer + join_pointer(parts), self.root, outer_names, is_required)
 
     def follow_reference(self, ref: str) -> "SchemaLocation | None":
         """Return the location that a reference leads to, or None if it is outside the document."""
@@ -104,6 +110,9 @@ class SchemaLocation:
     def body(self) -> dict[str, Any]:
         return self.schema if isinstance(self.schema, dict) else {}
 
+
+REMARK_KEYWORDS: Final = frozenset({"default", *MEANING_KEYWORDS, *STRUCTURE_KEYWORDS})
+"""Keywords that are compared as remarks, or not at all."""
 
 OPEN_BY_DEFAULT_KEYWORDS: Final = (
     *("additionalProperties", "propertyNames", "items"),
@@ -149,6 +158,14 @@ class SchemaWalk:
             )
             return
         self._compare_remarks(old, new)
+        if _has_branches(old.body) is not _has_branches(new.body):
+            # Alternatives that come or go are one change, however many keywords it takes to write them.
+            before, after = (
+                {key: value for key, value in body.items() if key not in REMARK_KEYWORDS and not is_annotation(key)}
+                for body in (old.body, new.body)
+            )
+            self._compare_leaves(new.pointer, before, after, old.outer_names)
+            return
         self._compare_properties(old, new)
         self._compare_parts(old, new)
         self._compare_keywords(ASSERTION_KEYWORDS, new.pointer, old, new)
@@ -163,9 +180,9 @@ class SchemaWalk:
             self._add_change(
                 ChangeKind.DOCS_CHANGED, new.pointer, f"{_format_keywords(documentation_changes)} changed."
             )
-        if find_changed_keywords(old.body, new.body, ["default"]):
+        if not _is_same_default(old.body, new.body):
             message = describe_changed_keywords(old.body, new.body, ["default"])
-            self._add_change(ChangeKind.DEFAULT_CHANGED, new.pointer, message)
+            self._add_change(self._classify_default_change(old, new), new.pointer, message)
         if any(_get_meaning(old.body, keyword) != _get_meaning(new.body, keyword) for keyword in MEANING_KEYWORDS):
             meanings = find_changed_keywords(old.body, new.body, MEANING_KEYWORDS)
             message = describe_changed_keywords(old.body, new.body, meanings)
@@ -176,6 +193,14 @@ class SchemaWalk:
         if unknown_keywords:
             message = describe_changed_keywords(old.body, new.body, unknown_keywords)
             self._add_change(ChangeKind.UNKNOWN_KEYWORD, new.pointer, f"{message} Its meaning is not known.")
+
+    def _classify_default_change(self, old: SchemaLocation, new: SchemaLocation) -> ChangeKind:
+        if self.side is not ContractSide.INPUT:
+            return ChangeKind.DEFAULT_CHANGED
+        if old.is_required and new.is_required:
+            return ChangeKind.DOCS_CHANGED  # it is never left out
+        is_newly_stated = "default" not in old.body or (old.body["default"] is None and "default" not in new.body)
+        return ChangeKind.DEFAULT_STATED if old.is_required or is_newly_stated else ChangeKind.DEFAULT_CHANGED
 
     # Properties
 
@@ -333,22 +358,34 @@ def _cut_out_keywords(group: dict[str, Any], root: Schema) -> dict[str, Any] | N
 def _find_renames(
     before: dict[str, Schema], after: dict[str, Schema], removed_names: list[str], added_names: list[str]
 ) -> dict[str, str]:
-    """Match removed names with added ones of the same schema, in alphabetical order."""
-    renames: dict[str, str] = {}
-    unmatched_names = list(added_names)
-    for name in removed_names:
-        twin = next(
-            (
-                candidate
-                for candidate in unmatched_names
-                if is_same_json(_drop_documentation(before[name]), _drop_documentation(after[candidate]))
-            ),
-            None,
-        )
-        if twin is not None:
-            unmatched_names.remove(twin)
-            renames[name] = twin
-    return renames
+    """Match removed names with added ones of the same schema and a similar name, if only one fits."""
+    bodies = {name: encode_canonical(_drop_documentation(before[name])) for name in removed_names}
+    matches = {
+        name: [
+            added
+            for added in added_names
+            if encode_canonical(_drop_documentation(after[added])) == body and is_similar_name(name, added)
+        ]
+        for name, body in bodies.items()
+    }
+    taken = Counter(added for candidates in matches.values() for added in candidates)
+    return {
+        name: candidates[0]
+        for name, candidates in matches.items()
+        if len(candidates) == 1 and taken[candidates[0]] == 1
+    }
+
+
+def _is_same_default(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    if ("default" in old) is not ("default" in new):
+        return False
+    before, after = old.get("default"), new.get("default")
+    is_same_number = before == after and not isinstance(before, bool) and not isinstance(after, bool)
+    return is_same_json(before, after) or (isinstance(before, int | float) and is_same_number)
+
+
+def _has_branches(schema: dict[str, Any]) -> bool:
+    return "anyOf" in schema or "oneOf" in schema
 
 
 def _drop_documentation(schema: Schema) -> Schema:

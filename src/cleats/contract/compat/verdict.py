@@ -82,16 +82,23 @@ def build_report(
 def get_declared_level(old: str | None, new: str | None) -> BumpLevel | None:
     """Return how far the version rose, or None if there is nothing to compare.
 
-    A version that fell, or that is not SemVer, declares nothing.
+    A version that fell, or that is not SemVer, declares nothing. Before 1.0.0 a minor bump declares
+    a breaking change; between pre-releases, and from one to its release, everything may change.
     """
     if old is None or new is None:
         return None
     before, after = _parse_version(old), _parse_version(new)
-    if before is None or after is None or after <= before:
+    if before is None or after is None or after < before:
         return BumpLevel.NONE
-    if after[0] > before[0]:
+    if after == before:
+        return BumpLevel.MAJOR if _is_prerelease(old) and new != old else BumpLevel.NONE
+    if after[0] > before[0] or (before[0] == 0 and after[1] > before[1]):
         return BumpLevel.MAJOR
-    return BumpLevel.MINOR if after[1] > before[1] else BumpLevel.PATCH
+    return BumpLevel.MINOR if after[1] > before[1] or before[0] == 0 else BumpLevel.PATCH
+
+
+def _is_prerelease(version: str) -> bool:
+    return "-" in version.partition("+")[0]
 
 
 def _check_contract_version(
@@ -151,6 +158,8 @@ def _parse_version(version: str) -> VersionTuple | None:
 
 def _bump_version(version: VersionTuple, level: BumpLevel) -> VersionTuple:
     major, minor, patch = version
+    if major == 0 and level is not BumpLevel.PATCH:  # 0.x states its breaking changes one place lower
+        return (0, minor + 1, 0) if level is BumpLevel.MAJOR else (0, minor, patch + 1)
     match level:
         case BumpLevel.MAJOR:
             return (major + 1, 0, 0)
