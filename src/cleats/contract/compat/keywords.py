@@ -232,14 +232,14 @@ def find_property_names(schema: Schema, root: Schema) -> set[str]:
     """Return the properties that a schema mentions anywhere for its value, in whatever way."""
     property_names: set[str] = set()
     for part in walk_in_place(schema, root):
-        property_names |= {*part.get("properties", {}), *part.get("required", []), *_list_announced_names(part)}
+        property_names |= {*part.get("properties", {}), *part.get("required", []), *list_announced_names(part)}
         for keyword in ("dependentRequired", "dependencies", "dependentSchemas"):
             for name, dependents in part.get(keyword, {}).items():
                 property_names |= {name, *(dependents if isinstance(dependents, list) else ())}
     return property_names
 
 
-def _list_announced_names(schema: dict[str, Any]) -> list[str]:
+def list_announced_names(schema: dict[str, Any]) -> list[str]:
     """Return the names that `propertyNames` lists."""
     names = schema.get("propertyNames")
     listed = [names.get("const"), *names.get("enum", [])] if isinstance(names, dict) else []

@@ -51,6 +51,7 @@ from cleats.contract.compat.keywords import (
     to_object_schema,
     walk_schemas,
 )
+from cleats.contract.compat.patterns import UnsupportedPatternError, find_unmatched_text
 from cleats.contract.compat.renames import is_similar_name
 from cleats.contract.compat.witness import find_disagreements
 from cleats.contract.pointer import join_pointer
@@ -342,9 +343,23 @@ class SchemaWalk:
 def decide_coverage(small: Schema, large: Schema) -> CoverageVerdict:
     """Ask the prover, and search for a witness if it cannot decide."""
     verdict = check_coverage(large, small)
+    if verdict is CoverageVerdict.UNKNOWN and _is_pattern_contained(small, large):
+        return CoverageVerdict.YES
     if verdict is CoverageVerdict.UNKNOWN and next(find_disagreements(small, large), None) is not None:
         return CoverageVerdict.NO
     return verdict
+
+
+def _is_pattern_contained(small: Schema, large: Schema) -> bool:
+    """Return True if two schemas differ only in a pattern, and the large one matches more."""
+    if isinstance(small, bool) or isinstance(large, bool) or "pattern" not in small:
+        return False
+    if find_changed_keywords(small, large, (small.keys() | large.keys()) - {"pattern"}):
+        return False
+    try:
+        return find_unmatched_text(small["pattern"], large.get("pattern", "")) is None
+    except UnsupportedPatternError:
+        return False
 
 
 def _cut_out_keywords(group: dict[str, Any], root: Schema) -> dict[str, Any] | None:

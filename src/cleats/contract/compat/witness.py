@@ -5,6 +5,7 @@ and the other refuses. It is deterministic and bounded, so that a comparison tak
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final
@@ -12,11 +13,25 @@ from typing import Any, Final
 import jsonschema_rs
 
 from cleats.contract.compat.containment import expand_reserved
-from cleats.contract.compat.keywords import Schema, encode_canonical, list_types, resolve_reference, walk_schemas
+from cleats.contract.compat.keywords import (
+    Schema,
+    encode_canonical,
+    list_announced_names,
+    list_types,
+    resolve_reference,
+    walk_schemas,
+)
+from cleats.contract.compat.patterns import UnsupportedPatternError, find_unmatched_text
 from cleats.contract.pointer import join_pointer
 
 MAX_VALUES_PER_LOCATION: Final = 100
 """The number of values tried for one location in a schema."""
+
+MAX_COMPARED_PATTERNS: Final = 40
+"""The number of pairs of patterns for which a text is made that tells them apart."""
+
+MAX_MULTIPLES: Final = 8
+"""The number of multiples of a `multipleOf` that are tried."""
 
 MAX_OBJECT_DEPTH: Final = 6
 """The nesting depth of sample objects; recursive schemas would never end."""
@@ -46,7 +61,11 @@ class SampleMaker:
         self._other_root = large
         parts = [part for root in (small, large) for part in walk_schemas(root) if isinstance(part, dict)]
         limits = [value for part in parts for value in part.values() if _is_number(value)]
-        self._numbers = _list_distinct(chain(SAMPLE_NUMBERS, *((number, number - 1, number + 1) for number in limits)))
+        steps = [part["multipleOf"] for part in parts if _is_number(part.get("multipleOf"))]
+        multiples = (step * count for step in steps for count in range(1, MAX_MULTIPLES + 1))
+        self._numbers = _list_distinct(
+            chain(SAMPLE_NUMBERS, *((number, number - 1, number + 1) for number in limits), multiples)
+        )
         length_candidates = _list_distinct(
             chain(*((number + 1, number, number - 1) for number in limits), SAMPLE_NUMBERS)
         )
@@ -54,10 +73,11 @@ class SampleMaker:
             number for number in length_candidates if isinstance(number, int) and 0 <= number <= MAX_SAMPLE_LENGTH
         ]
         mentioned_values = _list_distinct(chain.from_iterable(map(_list_mentioned_values, parts)))
-        texts = [value for value in mentioned_values if isinstance(value, str)]
+        texts = [*_list_pattern_texts(small, large), *(value for value in mentioned_values if isinstance(value, str))]
         long_texts = ("a" * length for length in self._lengths)
         self._texts = _list_distinct(chain(SAMPLE_TEXTS, texts, (f"{text_value}x" for text_value in texts), long_texts))
-        self._names = _list_distinct(chain((name for part in parts for name in _list_property_names(part)), ["other"]))
+        names = (name for part in parts for name in _list_property_names(part))
+        self._names = _list_distinct(chain(names, _list_pattern_names(small, large), ["other"]))
         self._values_by_location: dict[tuple[int, int, int], tuple[Schema, Schema, Sequence[Any]]] = {}
 
     def list_values(self, schema: Schema, counterpart: Schema, depth: int = MAX_OBJECT_DEPTH) -> Sequence[Any]:
@@ -88,7 +108,9 @@ class SampleMaker:
         return list(islice(_drop_duplicates(values), value_limit * 20 if depth == MAX_OBJECT_DEPTH else value_limit))
 
     def _flatten_schema(self, schema: dict[str, Any], root: Schema, depth: int = MAX_OBJECT_DEPTH) -> dict[str, Any]:
-        """Follow references and merge conjunctions, as far as possible."""
+        """Follow references and merge conjunctions and conditions, as far as possible."""
+        if "if" in schema and "anyOf" not in schema and "oneOf" not in schema:
+            schema = _convert_condition(schema)
         if schema.keys().isdisjoint(("$ref", "allOf")):
             return schema
         flat = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
@@ -201,6 +223,13 @@ class SampleMaker:
             yield [*first_items, *(rest[0] for _ in range(missing))]
 
 
+def _convert_condition(schema: dict[str, Any]) -> dict[str, Any]:
+    """Write a condition as two alternatives: what then has to hold, and what otherwise."""
+    rest = {key: value for key, value in schema.items() if key not in {"if", "then", "else"}}
+    condition, consequence, otherwise = (_as_dict(schema.get(keyword, {})) for keyword in ("if", "then", "else"))
+    return {**rest, "anyOf": [_merge_schemas(condition, consequence), otherwise]}
+
+
 def _set_property(base: dict[str, Any], name: str, values: Iterable[Any]) -> Iterator[dict[str, Any]]:
     return ({**base, name: value} for value in values)
 
@@ -233,6 +262,31 @@ def _make_checker(schema: dict[str, Any]) -> Callable[[Any], bool]:
         return lambda _: True
 
 
+def _list_pattern_texts(small: Schema, large: Schema) -> Iterator[str]:
+    """Yield texts that tell the patterns of the two schemas apart, and texts that match them."""
+    return _tell_patterns_apart(*(_collect_patterns(schema, "pattern") for schema in (small, large)))
+
+
+def _list_pattern_names(small: Schema, large: Schema) -> Iterator[str]:
+    """Yield names that tell the patterns for properties apart."""
+    return _tell_patterns_apart(*(_collect_patterns(schema, "patternProperties") for schema in (small, large)))
+
+
+def _collect_patterns(schema: Schema, keyword: str) -> list[str]:
+    parts = (part[keyword] for part in walk_schemas(schema) if isinstance(part, dict) and keyword in part)
+    return _list_distinct(chain.from_iterable([value] if isinstance(value, str) else value for value in parts))
+
+
+def _tell_patterns_apart(patterns: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+    pairs = [(one, other) for one in patterns for other in others if one != other]
+    pairs += [(one, other) for other, one in pairs]
+    singles: list[tuple[str, str | None]] = [(one, None) for one in (*patterns, *others)]
+    for one, other in islice(chain(pairs, singles), MAX_COMPARED_PATTERNS):
+        with suppress(UnsupportedPatternError):
+            if (text := find_unmatched_text(one, other)) is not None:
+                yield text
+
+
 def _list_mentioned_values(part: dict[str, Any]) -> Iterator[Any]:
     """Yield the values that a schema mentions."""
     yield from (part[keyword] for keyword in ("const", "default") if keyword in part)
@@ -244,6 +298,7 @@ def _list_property_names(part: dict[str, Any]) -> Iterator[str]:
     for keyword in ("properties", "dependentSchemas", "dependentRequired"):
         yield from part[keyword] if isinstance(part.get(keyword), dict) else ()
     yield from part["required"] if isinstance(part.get("required"), list) else ()
+    yield from list_announced_names(part)
 
 
 def _is_number(value: Any) -> bool:
