@@ -318,6 +318,8 @@ def test_a_snapshot_has_everything_that_a_server_lists(shell: ContractShell) -> 
 
     assert json.loads(result.stdout) == {
         "snapshot": 1,
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {"listChanged": False}},
         "server": {"name": "stock", "version": "1.0.0"},
         "tools": {
             name: {key: value for key, value in tool.items() if key != "name"}

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema
@@ -114,116 +114,13 @@ def build_outputs(**properties: Json) -> Json:
     return {"outputSchema": build_output_schema(**properties)}
 
 
-TOOL_CHANGES: Mapping[str, tuple[Json, Json]] = {
-    "TOOLSET_CHANGED": ({"toolset": "code"}, {"toolset": "skills"}),
-    "ALIAS_ADDED": ({"aliases": []}, {"aliases": [{"name": "find", "deprecated": "2.0.0"}]}),
-    "ALIAS_REMOVED": ({"aliases": [{"name": "find", "deprecated": "2.0.0"}]}, {"aliases": []}),
-    "ALIAS_DEPRECATION_CHANGED": (
-        {"aliases": [{"name": "find", "deprecated": "2.0.0"}]},
-        {"aliases": [{"name": "find", "deprecated": "2.1.0"}]},
-    ),
-    "INPUT_REQUIRED_ADDED": (build_inputs(a=STRING_SCHEMA), build_inputs(a=STRING_SCHEMA, required=("a",))),
-    "INPUT_REQUIRED_REMOVED": (build_inputs(a=STRING_SCHEMA, required=("a",)), build_inputs(a=STRING_SCHEMA)),
-    "INPUT_PROPERTY_ADDED": (build_inputs(a=STRING_SCHEMA), build_inputs(a=STRING_SCHEMA, b=STRING_SCHEMA)),
-    "INPUT_PROPERTY_REMOVED": (build_inputs(a=STRING_SCHEMA, b=INTEGER_SCHEMA), build_inputs(a=STRING_SCHEMA)),
-    "INPUT_PROPERTY_RENAMED": (build_inputs(userId=STRING_SCHEMA), build_inputs(user_id=STRING_SCHEMA)),
-    "INPUT_TYPE_CHANGED": (build_inputs(a=STRING_SCHEMA), build_inputs(a=INTEGER_SCHEMA)),
-    "INPUT_NARROWED": (build_inputs(a={"enum": ["x", "y"]}), build_inputs(a={"enum": ["x"]})),
-    "INPUT_WIDENED": (build_inputs(a={"enum": ["x"]}), build_inputs(a={"enum": ["x", "y"]})),
-    "INPUT_DEFAULT_CHANGED": (
-        build_inputs(a={**INTEGER_SCHEMA, "default": 1}),
-        build_inputs(a={**INTEGER_SCHEMA, "default": 2}),
-    ),
-    "INPUT_DEFAULT_STATED": (build_inputs(a=INTEGER_SCHEMA), build_inputs(a={**INTEGER_SCHEMA, "default": 2})),
-    "INPUT_MEANING_CHANGED": (build_inputs(a=INTEGER_SCHEMA), build_inputs(a={**INTEGER_SCHEMA, "x-meaning": 2})),
-    "INPUT_REWRITTEN": (build_inputs(a={"enum": ["x"]}), build_inputs(a={"const": "x"})),
-    "INPUT_DOCS_CHANGED": (build_inputs(a=STRING_SCHEMA), build_inputs(a={**STRING_SCHEMA, "description": "A word."})),
-    "OUTPUT_SCHEMA_ADDED": ({"outputSchema": None}, build_outputs(a=STRING_SCHEMA)),
-    "OUTPUT_SCHEMA_REMOVED": (build_outputs(a=STRING_SCHEMA), {"outputSchema": None}),
-    "OUTPUT_REQUIRED_ADDED": (build_outputs(a=STRING_SCHEMA), build_outputs(a=STRING_SCHEMA, required=("a",))),
-    "OUTPUT_REQUIRED_REMOVED": (build_outputs(a=STRING_SCHEMA, required=("a",)), build_outputs(a=STRING_SCHEMA)),
-    "OUTPUT_PROPERTY_ADDED": (build_outputs(a=STRING_SCHEMA), build_outputs(a=STRING_SCHEMA, b=STRING_SCHEMA)),
-    "OUTPUT_PROPERTY_REMOVED": (build_outputs(a=STRING_SCHEMA, b=INTEGER_SCHEMA), build_outputs(a=STRING_SCHEMA)),
-    "OUTPUT_PROPERTY_RENAMED": (build_outputs(path=STRING_SCHEMA), build_outputs(file_path=STRING_SCHEMA)),
-    "OUTPUT_TYPE_CHANGED": (build_outputs(a=STRING_SCHEMA), build_outputs(a={"type": ["string", "null"]})),
-    "OUTPUT_WIDENED": (build_outputs(a={"enum": ["x"]}), build_outputs(a={"enum": ["x", "y"]})),
-    "OUTPUT_NARROWED": (build_outputs(a={"enum": ["x", "y"]}), build_outputs(a={"enum": ["x"]})),
-    "OUTPUT_MEANING_CHANGED": (
-        build_outputs(a={**STRING_SCHEMA, "contentEncoding": "base64"}),
-        build_outputs(a={**STRING_SCHEMA, "contentEncoding": "base32"}),
-    ),
-    "OUTPUT_REWRITTEN": (build_outputs(a={"enum": ["x"]}), build_outputs(a={"const": "x"})),
-    "OUTPUT_DOCS_CHANGED": (build_outputs(a=STRING_SCHEMA), build_outputs(a={**STRING_SCHEMA, "title": "A"})),
-    "PAYLOAD_CHANGED": ({"payload": "envelope"}, {"payload": "content"}),
-    "TOOL_ERROR_ADDED": ({"errors": []}, {"errors": ["NO_INDEX"]}),
-    "TOOL_ERROR_REMOVED": ({"errors": ["NO_INDEX"]}, {"errors": []}),
-    "TIMEOUT_LOWERED": ({"timeoutMs": 2000}, {"timeoutMs": 1000}),
-    "TIMEOUT_RAISED": ({"timeoutMs": 2000}, {"timeoutMs": None}),
-    "ANNOTATION_LESS_SAFE": (
-        {"annotations": {"readOnlyHint": True}},
-        {"annotations": {"readOnlyHint": False}},
-    ),
-    "ANNOTATION_SAFER": (
-        {"annotations": {"openWorldHint": True}},
-        {"annotations": {"openWorldHint": False}},
-    ),
-    "ANNOTATION_CHANGED": ({"annotations": {"title": "A"}}, {"annotations": {"title": "B"}}),
-    "DESCRIPTION_CHANGED": ({"description": "Find it."}, {"description": "Find this."}),
-    "TITLE_CHANGED": ({"title": "A"}, {"title": "B"}),
-    "EXAMPLES_CHANGED": ({"examples": []}, {"examples": [{"query": "x"}]}),
-    "CANNOT_PROVE_SAFE": (build_inputs(a={"magic": 1}), build_inputs(a={"magic": 2})),
-}
-
-CONTRACT_CHANGES: Mapping[str, tuple[Json, Json]] = {
-    "TOOL_ADDED": ({"tools": {}}, {"tools": {"search": build_tool()}}),
-    "TOOL_REMOVED": ({"tools": {"search": build_tool()}}, {"tools": {}}),
-    "TOOL_RENAMED": (
-        {"tools": {"search": build_tool()}},
-        {"tools": {"find": build_tool(aliases=[{"name": "search", "deprecated": "3.0.0"}])}},
-    ),
-    "TOOL_RENAMED_WITHOUT_ALIAS": ({"tools": {"search": build_tool()}}, {"tools": {"find": build_tool()}}),
-    "ENVELOPE_ADDED": ({}, build_envelope()),
-    "ENVELOPE_FIELD_ADDED": (
-        build_envelope(),
-        build_envelope(properties={**ENVELOPE_SCHEMA["properties"], "more": STRING_SCHEMA}),
-    ),
-    "ENVELOPE_FIELD_PROMISED": (build_envelope(), build_envelope(required=["ok", "note"])),
-    "ENVELOPE_CHANGED": (build_envelope(), build_envelope(required=[])),
-    "ENVELOPE_NARROWED": (build_envelope(), build_envelope(maxProperties=1)),
-    "ENVELOPE_DOCS_CHANGED": (build_envelope(), build_envelope(description="Around every answer.")),
-    "ERROR_ADDED": (
-        {"errors": {"INTERNAL": build_error(500)}},
-        {"errors": {"INTERNAL": build_error(500), "BUSY": build_error(503)}},
-    ),
-    "ERROR_REMOVED": (
-        {"errors": {"INTERNAL": build_error(500), "BUSY": build_error(503)}},
-        {"errors": {"INTERNAL": build_error(500)}},
-    ),
-    "ERROR_RENAMED": ({"errors": {"BUSY": build_error(503)}}, {"errors": {"FULL": build_error(503)}}),
-    "ERROR_CHANGED": ({"errors": {"BUSY": build_error(503)}}, {"errors": {"BUSY": build_error(429)}}),
-    "ERROR_DOCS_CHANGED": (
-        {"errors": {"BUSY": build_error(503)}},
-        {"errors": {"BUSY": build_error(503, meaning="Too much to do.")}},
-    ),
-    "SEMANTICS_ADDED": ({"semantics": {}}, {"semantics": {"cancellation": "It stops."}}),
-    "SEMANTICS_CHANGED": ({"semantics": {"timeout": "stop"}}, {"semantics": {"timeout": "go"}}),
-    "SEMANTICS_REMOVED": ({"semantics": {"timeout": "stop"}}, {"semantics": {}}),
-    "INSTRUCTIONS_CHANGED": ({"instructions": "Search."}, {"instructions": "Search first."}),
-    "SERVER_CHANGED": (
-        {"server": {"name": "x", "version": "1"}},
-        {"server": {"name": "x", "version": "2"}},
-    ),
-}
-
-
 def build_rule_report(rule: str, version: str = "2.0.0", integer: int = 1) -> ContractReport:
     """Return the report on a rule's before and after, which states these versions."""
-    if rule in TOOL_CHANGES:
-        before, after = TOOL_CHANGES[rule]
+    before, after = json.loads(RULES[rule].before), json.loads(RULES[rule].after)
+    if RULES[rule].scope == "tool":
         after = {**after, "schemaVersion": integer}
         old, new = ({"tools": {"search": _drop_none(build_tool(**p))}} for p in (before, after))
     else:
-        before, after = CONTRACT_CHANGES[rule]
         tools = after.get("tools", {"search": build_tool()})
         versioned_tools = {name: {**entry, "schemaVersion": integer} for name, entry in tools.items()}
         old, new = before, {**after, "tools": versioned_tools}
@@ -237,13 +134,11 @@ def _drop_none(entry: Json) -> Json:
 EVERY_RULE = pytest.mark.parametrize("rule", RULES)
 
 
-def test_each_rule_has_exactly_one_before_and_after() -> None:
-    assert sorted([*TOOL_CHANGES, *CONTRACT_CHANGES]) == sorted(RULES)
-
-
 @EVERY_RULE
 def test_a_change_is_found_by_its_rule_and_by_no_other(rule: str) -> None:
-    assert list_rule_ids(build_rule_report(rule)) == [rule]
+    words = ["DESCRIPTION_CHANGED"] if RULES[rule].security and RULES[rule].level is BumpLevel.PATCH else []
+
+    assert list_rule_ids(build_rule_report(rule)) == [*words, rule]
 
 
 @EVERY_RULE

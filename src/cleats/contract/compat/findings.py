@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from itertools import zip_longest
 from typing import Any, Final, TypeVar
 
 from cleats.contract.compat.keywords import STRUCTURE_KEYWORDS, encode_canonical, is_same_json
 from cleats.contract.compat.rules import RULE_ORDER, RULES, BumpLevel, ContractRule
+from cleats.contract.compat.text_diff import TextChange
 
 
 class Proof(StrEnum):
@@ -50,6 +50,8 @@ class ContractFinding:
     proof: Proof = Proof.STRUCTURAL
     witness: Witness | None = None
     affects: tuple[str, ...] = ()
+    text_change: TextChange | None = None
+    """The words before and after, where words changed that models read."""
 
     @property
     def sort_key(self) -> tuple[bool, bool, str, str, int, str]:
@@ -82,6 +84,8 @@ class ContractFinding:
             body["affects"] = list(self.affects)
         if self.witness is not None:
             body["witness"] = self.witness.instance
+        if self.text_change is not None:
+            body["text"] = {"old": self.text_change.old, "new": self.text_change.new}
         return body
 
 
@@ -136,14 +140,11 @@ class SchemaChange:
     pointer: str
     message: str
     name: str | None = None
+    text_change: TextChange | None = None
 
 
 MAX_SHOWN_CHARACTERS: Final = 60
 """The length to which values are cut, so that each change stays on one line of a report."""
-
-
-CONTEXT_CHARACTERS: Final = 12
-"""The number of characters shown before the position where two texts differ."""
 
 
 def quote_name(name: str) -> str:
@@ -170,21 +171,6 @@ def describe_changed_keywords(old: dict[str, Any], new: dict[str, Any], keywords
 def describe_value_change(old: Any, new: Any) -> str:
     """Describe a value that became another."""
     return f"Was {format_value(old)}, is {format_value(new)}."
-
-
-def describe_text_change(old: str | None, new: str | None) -> str:
-    """Describe a changed text by excerpts from where the two versions differ."""
-    old_text, new_text = old or "", new or ""
-    letters = enumerate(zip_longest(old_text, new_text))
-    start = next((position for position, (a, b) in letters if a != b), 0)
-    return f"Was {_excerpt_text(old_text, start)}, is {_excerpt_text(new_text, start)}."
-
-
-def _excerpt_text(full_text: str, position: int) -> str:
-    """Return a readable excerpt of a text, starting shortly before a position."""
-    start = max(0, position - CONTEXT_CHARACTERS)
-    excerpt = full_text[start : start + MAX_SHOWN_CHARACTERS]
-    return f"{'…' if start else ''}{excerpt!r}{'…' if start + MAX_SHOWN_CHARACTERS < len(full_text) else ''}"
 
 
 def _describe_keyword_change(keyword: str, old: dict[str, Any], new: dict[str, Any]) -> str:

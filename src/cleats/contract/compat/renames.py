@@ -7,7 +7,8 @@ from difflib import SequenceMatcher
 from typing import Any, Final, Self
 
 from cleats.contract.compat.findings import ContractFinding, make_finding, quote_name
-from cleats.contract.compat.keywords import encode_canonical, is_same_json
+from cleats.contract.compat.keywords import encode_canonical, is_same_json, walk_schemas
+from cleats.contract.compat.text_diff import TextChange
 
 SnapshotEntry = dict[str, Any]
 
@@ -45,7 +46,8 @@ class ToolMatching:
                 yield make_finding("TOOL_REMOVED", "", f"{quote_name(name)} is gone.", tool=name)
         for name in self.new:
             if name not in self.new_names.values():
-                yield make_finding("TOOL_ADDED", "", f"{quote_name(name)} is new.", tool=name)
+                texts = TextChange("", _collect_texts(self.new[name]))
+                yield make_finding("TOOL_ADDED", "", f"{quote_name(name)} is new.", tool=name, text_change=texts)
         for before, after in self.new_names.items():
             if before != after:
                 yield self._make_rename_finding(before, after)
@@ -87,6 +89,13 @@ class ToolMatching:
             if code in [*self.old[before].get("errors", []), *self.new[after].get("errors", [])]
         }
         return tuple(sorted(names_listing_code))
+
+
+def _collect_texts(tool: SnapshotEntry) -> str:
+    """Join everything that a tool says to models."""
+    parts = walk_schemas(tool.get("inputSchema", {}))
+    texts = [part["description"] for part in parts if isinstance(part, dict) and "description" in part]
+    return "\n".join(map(str, [tool.get("description") or "", *texts]))
 
 
 def _index_aliases(tool: SnapshotEntry) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """The table of every kind of contract change, from `rules.toml`.
 
 A rule states how far a change raises the contract's SemVer version (`level`), if the tool's own integer has to rise
-(`integer`), and if models read what changed (`warns`). Findings, reports, `cleats contract rules` and the SARIF
-metadata are read from this table. The id of a rule is stable: people put it into `--ignore` and into their commit
+(`integer`), if models read what changed (`warns`) and if it belongs to the security class (`security`). `purpose` says
+what changed and whom it touches, `fix` what to do; `before` and `after` show the change in the entry of a tool or, by
+`scope`, in a whole snapshot. Findings, reports, `cleats contract explain`, the pages and the SARIF metadata are read
+from this table. The id of a rule is stable: people put it into `--ignore` and into their commit
 messages.
 """
 
@@ -11,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -48,8 +50,13 @@ class ContractRule:
     id: str
     level: BumpLevel
     purpose: str
+    fix: str
+    before: str
+    after: str
+    scope: Literal["tool", "contract"] = "tool"
     integer: bool = False
     warns: bool = False
+    security: bool = False
 
     @property
     def severity(self) -> FindingSeverity:

@@ -187,6 +187,7 @@ def _make_finding(change: SchemaChange, side: ContractSide, proof: Proof, witnes
         rule=RULES[_select_rule_id(change.kind, side)],
         pointer=change.pointer,
         message=change.message,
+        text_change=change.text_change,
         proof=proof,
         witness=witness,
     )

@@ -53,6 +53,7 @@ from cleats.contract.compat.keywords import (
 )
 from cleats.contract.compat.patterns import UnsupportedPatternError, find_unmatched_text
 from cleats.contract.compat.renames import is_similar_name
+from cleats.contract.compat.text_diff import TextChange, describe_text_change
 from cleats.contract.compat.witness import find_disagreements
 from cleats.contract.pointer import join_pointer
 
@@ -178,9 +179,10 @@ class SchemaWalk:
         keywords = old.body.keys() | new.body.keys()
         documentation_changes = find_changed_keywords(old.body, new.body, filter(is_annotation, keywords))
         if documentation_changes:
-            self._add_change(
-                ChangeKind.DOCS_CHANGED, new.pointer, f"{_format_keywords(documentation_changes)} changed."
-            )
+            texts = TextChange(*(_join_texts(body, documentation_changes) for body in (old.body, new.body)))
+            words = describe_text_change(*texts)
+            message = f"{_format_keywords(documentation_changes)} changed: {words}"
+            self.changes.append(SchemaChange(ChangeKind.DOCS_CHANGED, new.pointer, message, text_change=texts))
         if not _is_same_default(old.body, new.body):
             message = describe_changed_keywords(old.body, new.body, ["default"])
             self._add_change(self._classify_default_change(old, new), new.pointer, message)
@@ -415,6 +417,11 @@ def _get_meaning(schema: dict[str, Any], keyword: str) -> Any:
 
 def _is_inseparable(schema: dict[str, Any]) -> bool:
     return not INSEPARABLE_KEYWORDS.isdisjoint(schema)
+
+
+def _join_texts(schema: dict[str, Any], keywords: Iterable[str]) -> str:
+    values = (schema[keyword] for keyword in keywords if keyword in schema)
+    return "\n".join(value if isinstance(value, str) else encode_canonical(value) for value in values)
 
 
 def _format_keywords(keywords: list[str]) -> str:

@@ -9,7 +9,6 @@ from cleats.contract.compat.findings import (
     ContractSide,
     Proof,
     describe_changed_keywords,
-    describe_text_change,
     describe_value_change,
     make_finding,
     quote_name,
@@ -17,6 +16,8 @@ from cleats.contract.compat.findings import (
 from cleats.contract.compat.keywords import Schema, is_same_json
 from cleats.contract.compat.renames import SnapshotEntry, ToolMatching
 from cleats.contract.compat.schema_diff import compare_schemas
+from cleats.contract.compat.server_diff import SERVER_FIELDS, compare_servers
+from cleats.contract.compat.text_diff import TextChange, describe_text_change, find_suspicious_text
 from cleats.contract.pointer import join_pointer
 from cleats.contract.snapshot import SNAPSHOT_FORMAT
 
@@ -28,8 +29,17 @@ ERROR_TEXT_FIELDS: Final = frozenset({"meaning", "remedy"})
 
 def find_differences(old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching) -> Iterator[ContractFinding]:
     """Yield every difference between two snapshots; equal snapshots have none."""
+    for finding in _iterate_differences(old, new, matching):
+        yield finding
+        if finding.text_change is not None:
+            for rule, message in find_suspicious_text(finding.text_change):
+                yield make_finding(rule, finding.pointer, message, tool=finding.tool)
+
+
+def _iterate_differences(old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching) -> Iterator[ContractFinding]:
     tool_names = tuple(sorted(matching.new_names.values()))
     yield from _compare_top_level(old, new)
+    yield from compare_servers(old, new)
     yield from _compare_semantics(old.get("semantics", {}), new.get("semantics", {}), tool_names)
     yield from _compare_envelopes(old, new, tool_names)
     yield from _compare_errors(old, new, matching)
@@ -43,12 +53,15 @@ def find_differences(old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatch
 
 
 def _compare_top_level(old: SnapshotEntry, new: SnapshotEntry) -> Iterator[ContractFinding]:
-    known_fields = VERSION_FIELDS | {"semantics", "envelope", "errors", "tools", "server", "instructions"}
+    known_fields = (
+        VERSION_FIELDS | SERVER_FIELDS | {"semantics", "envelope", "errors", "tools", "server", "instructions"}
+    )
     if not is_same_json(old.get("server"), new.get("server")):
         yield make_finding("SERVER_CHANGED", "/server", describe_value_change(old.get("server"), new.get("server")))
     if not is_same_json(old.get("instructions"), new.get("instructions")):
-        message = describe_text_change(old.get("instructions"), new.get("instructions"))
-        yield make_finding("INSTRUCTIONS_CHANGED", "/instructions", message)
+        yield _make_text_finding(
+            "INSTRUCTIONS_CHANGED", "/instructions", old.get("instructions"), new.get("instructions")
+        )
     yield from _compare_unknown_fields(old, new, known_fields)
 
 
@@ -56,9 +69,16 @@ def _compare_unknown_fields(
     old: SnapshotEntry, new: SnapshotEntry, known_fields: set[str]
 ) -> Iterator[ContractFinding]:
     for key in sorted((old.keys() | new.keys()) - known_fields):
-        if not is_same_json(old.get(key), new.get(key)):
+        if key not in old:
+            yield make_finding("FIELD_ADDED", join_pointer([key]), describe_changed_keywords(old, new, [key]))
+        elif not is_same_json(old.get(key), new.get(key)):
             message = f"{describe_changed_keywords(old, new, [key])} Its meaning is not known."
             yield make_finding("CANNOT_PROVE_SAFE", join_pointer([key]), message, proof=Proof.UNPROVEN)
+
+
+def _make_text_finding(rule: str, pointer: str, old: str | None, new: str | None) -> ContractFinding:
+    message = describe_text_change(old, new)
+    return make_finding(rule, pointer, message, text_change=TextChange(old or "", new or ""))
 
 
 def _compare_semantics(old: SnapshotEntry, new: SnapshotEntry, tools: tuple[str, ...]) -> Iterator[ContractFinding]:
@@ -125,11 +145,14 @@ def _compare_tool(old: SnapshotEntry, new: SnapshotEntry, before: str, after: st
     for key, (rule, describe_change) in SIMPLE_FIELD_RULES.items():
         if not is_same_json(old_tool.get(key), new_tool.get(key)):
             yield make_finding(rule, join_pointer([key]), describe_change(old_tool.get(key), new_tool.get(key)))
+    if not is_same_json(old_tool.get("description"), new_tool.get("description")):
+        descriptions = old_tool.get("description"), new_tool.get("description")
+        yield _make_text_finding("DESCRIPTION_CHANGED", "/description", *descriptions)
     yield from _compare_schema(old_tool.get("inputSchema", {}), new_tool.get("inputSchema", {}), ContractSide.INPUT)
     yield from _compare_outputs(old_tool, new_tool, old.get("envelope"), new.get("envelope"))
     for key, compare_field in FIELD_COMPARISONS.items():
         yield from compare_field(old_tool.get(key), new_tool.get(key))
-    known_fields = {*VERSION_FIELDS, *SIMPLE_FIELD_RULES, *FIELD_COMPARISONS, "inputSchema", "outputSchema", "aliases"}
+    known_fields = {*VERSION_FIELDS, *SIMPLE_FIELD_RULES, *FIELD_COMPARISONS, *COMPARED_FIELDS}
     yield from _compare_unknown_fields(old_tool, new_tool, known_fields)
 
 
@@ -200,6 +223,15 @@ def _compare_annotations(old: SnapshotEntry | None, new: SnapshotEntry | None) -
         yield make_finding("ANNOTATION_CHANGED", "/annotations", describe_value_change(before, after))
 
 
+def _compare_execution(old: SnapshotEntry | None, new: SnapshotEntry | None) -> Iterator[ContractFinding]:
+    before, after = ((execution or {}).get("taskSupport", "forbidden") for execution in (old, new))
+    if before != after:
+        rule = "TASK_SUPPORT_WIDENED" if after == "optional" else "TASK_SUPPORT_NARROWED"
+        yield make_finding(rule, "/execution/taskSupport", describe_value_change(before, after))
+    for key_finding in _compare_unknown_fields(old or {}, new or {}, {"taskSupport"}):
+        yield replace(key_finding, pointer=f"/execution{key_finding.pointer}")
+
+
 ANNOTATION_DEFAULTS: Final = {
     "readOnlyHint": False,
     "destructiveHint": True,
@@ -223,16 +255,19 @@ def _list_risks(hints: SnapshotEntry) -> dict[str, bool]:
 
 SIMPLE_FIELD_RULES: Final[Mapping[str, tuple[str, Callable[[Any, Any], str]]]] = {
     "toolset": ("TOOLSET_CHANGED", describe_value_change),
-    "description": ("DESCRIPTION_CHANGED", describe_text_change),
     "title": ("TITLE_CHANGED", describe_value_change),
     "payload": ("PAYLOAD_CHANGED", describe_value_change),
     "examples": ("EXAMPLES_CHANGED", describe_value_change),
+    "icons": ("ICONS_CHANGED", describe_value_change),
+    "_meta": ("META_CHANGED", describe_value_change),
 }
 FIELD_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], Iterator[ContractFinding]]]] = {
     "timeoutMs": _compare_timeouts,
     "errors": _compare_error_codes,
     "annotations": _compare_annotations,
+    "execution": _compare_execution,
 }
+COMPARED_FIELDS: Final = ("description", "inputSchema", "outputSchema", "aliases")
 
 
 MAX_NESTING_LEVELS: Final = 100
@@ -276,6 +311,10 @@ SNAPSHOT_FIELD_TYPES: Final[Mapping[str, FieldTypes]] = {
     "envelope": (dict, bool),
     "errors": dict,
     "tools": dict,
+    "prompts": dict,
+    "resources": dict,
+    "resourceTemplates": dict,
+    "protocolVersion": (str, type(None)),
 }
 TOOL_FIELD_TYPES: Final[Mapping[str, FieldTypes]] = {
     "description": (str, type(None)),
@@ -283,6 +322,7 @@ TOOL_FIELD_TYPES: Final[Mapping[str, FieldTypes]] = {
     "inputSchema": (dict, bool),
     "outputSchema": (dict, bool),
     "annotations": dict,
+    "execution": dict,
     "timeoutMs": (int, float, type(None)),
     "aliases": list,
     "errors": list,

@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, ObjectReceiveStream, ObjectSendStream
@@ -24,10 +24,14 @@ from mcp.shared.message import SessionMessage
 from mcp_types import (
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
-    Tool,
+    ListPromptsRequest,
+    ListResourcesRequest,
+    ListResourceTemplatesRequest,
+    ListToolsRequest,
+    PaginatedRequestParams,
     jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from cleats.contract.snapshot import SNAPSHOT_FORMAT
 from cleats.system.processes import process
@@ -121,50 +125,94 @@ async def _read_snapshot(connect: OpenTransport) -> dict[str, Any]:
 
 
 async def _take_snapshot(connect: OpenTransport, mode: Literal["legacy", "auto"]) -> dict[str, Any]:
-    tools: dict[str, Any] = {}
     async with Client(connect(), mode=mode, cache=None) as client:
-        snapshot: dict[str, Any] = {"snapshot": SNAPSHOT_FORMAT, "tools": tools}
+        capabilities = client.server_capabilities.model_dump(by_alias=True, exclude_none=True)
+        snapshot: dict[str, Any] = {
+            "snapshot": SNAPSHOT_FORMAT,
+            "protocolVersion": client.protocol_version,
+            "capabilities": capabilities,
+            "tools": {},
+        }
         if client.server_info is not None:
-            snapshot["server"] = {
-                "name": client.server_info.name,
-                "version": client.server_info.version,
-            }
+            server_info = client.server_info.model_dump(by_alias=True, exclude_none=True)
+            snapshot["server"] = {key: server_info[key] for key in ("name", "version", "title") if key in server_info}
         if client.instructions:
             snapshot["instructions"] = client.instructions
-        async for tool in _list_tools(client):
-            if tool.name in tools:
-                raise ServerFaultError(f"it lists two tools called {tool.name!r}")
-            tools[tool.name] = _describe_tool(tool)
-            if isinstance(version := (tool.meta or {}).get(VENDOR_META_PREFIX + "contractVersion"), str):
+        async for tool in _list_entries(client, ListToolsRequest, "tools"):
+            _add_entry(snapshot["tools"], "tools", tool["name"], _describe_tool(tool))
+            if isinstance(version := tool.get("_meta", {}).get(VENDOR_META_PREFIX + "contractVersion"), str):
                 snapshot["schemaVersion"] = version
+        for listing in (listing for listing in OTHER_LISTINGS if listing.capability in capabilities):
+            entries: dict[str, Any] = {}
+            with _allow_missing_method():
+                async for entry in _list_entries(client, listing.request, listing.key):
+                    name = entry.pop(listing.name_field)
+                    if isinstance(entry.get("arguments"), list):
+                        entry["arguments"] = {argument.pop("name"): argument for argument in entry["arguments"]}
+                    _add_entry(entries, listing.key, name, entry)
+            snapshot[listing.key] = entries
     return snapshot
 
 
-async def _list_tools(client: Client) -> AsyncIterator[Tool]:
-    cursor = None
+class RawResult(BaseModel, extra="allow"):
+    """A result as the server wrote it."""
+
+
+class ServerListing(NamedTuple):
+    """A list that a server with a capability has."""
+
+    key: str
+    capability: str
+    name_field: str
+    request: type[ListPromptsRequest | ListResourcesRequest | ListResourceTemplatesRequest]
+
+
+OTHER_LISTINGS: Final = (
+    ServerListing("prompts", "prompts", "name", ListPromptsRequest),
+    ServerListing("resources", "resources", "uri", ListResourcesRequest),
+    ServerListing("resourceTemplates", "resources", "uriTemplate", ListResourceTemplatesRequest),
+)
+
+
+def _add_entry(entries: dict[str, Any], key: str, name: str, entry: dict[str, Any]) -> None:
+    if name in entries:
+        raise ServerFaultError(f"it lists two {key} called {name!r}")
+    entries[name] = entry
+
+
+@contextmanager
+def _allow_missing_method() -> Iterator[None]:
+    """Let a server pass that has resources, say, and no templates of them."""
+    try:
+        yield
+    except MCPError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+
+
+async def _list_entries(client: Client, request: Any, key: str) -> AsyncIterator[dict[str, Any]]:
+    """Yield the entries of a list as the server wrote them, with keys that the SDK does not know."""
+    cursor: str | None = None
     for _ in range(MAX_LISTING_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        for tool in page.tools:
-            yield tool
-        if page.next_cursor is None:
+        params = None if cursor is None else PaginatedRequestParams(cursor=cursor)
+        result = await client.session.send_request(request(params=params), RawResult)
+        page = result.model_extra or {}
+        for entry in page.get(key, []):
+            yield entry
+        cursor = page.get("nextCursor")
+        if cursor is None:
             return
-        cursor = page.next_cursor
-    raise ServerFaultError(f"its list of tools has more than {MAX_LISTING_PAGES} pages")
+    raise ServerFaultError(f"its list of {key} has more than {MAX_LISTING_PAGES} pages")
 
 
-def _describe_tool(tool: Tool) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "description": tool.description or "",
-        "inputSchema": tool.input_schema,
-    }
-    if isinstance(version := (tool.meta or {}).get(VENDOR_META_PREFIX + "schemaVersion"), int):
+def _describe_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    meta = tool.get("_meta", {})
+    entry = {key: value for key, value in tool.items() if key not in {"name", "_meta"} and value is not None}
+    entry.setdefault("description", "")
+    if isinstance(version := meta.get(VENDOR_META_PREFIX + "schemaVersion"), int):
         entry["schemaVersion"] = version
-    if tool.title is not None:
-        entry["title"] = tool.title
-    if tool.output_schema is not None:
-        entry["outputSchema"] = tool.output_schema
-    if tool.annotations is not None:
-        entry["annotations"] = tool.annotations.model_dump(by_alias=True, exclude_none=True)
+    if other_meta := {key: value for key, value in meta.items() if not key.startswith(VENDOR_META_PREFIX)}:
+        entry["_meta"] = other_meta
     return entry
 
 
