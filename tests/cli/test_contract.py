@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import anyio
 import pytest
@@ -26,7 +27,7 @@ STOCK_SERVER_PATH = TESTS_FOLDER / "fixtures" / "stock_server.py"
 COMMAND_TIMEOUT_SECONDS = 60
 """The time that a process may take to end; a busy machine needs a few seconds."""
 
-ADD_TOOL = {
+ADD_TOOL: dict[str, Any] = {
     "name": "add",
     "description": "Add two numbers.",
     "inputSchema": {
@@ -236,7 +237,7 @@ def test_two_files_are_compared_in_every_format(shell: ContractShell) -> None:
     assert {shape: result.code for shape, result in runs.items()} == dict.fromkeys(REPORT_FORMATS, 1)
     assert json.loads(runs["json"].stdout)["required"] == "major"
     assert json.loads(runs["sarif"].stdout)["version"] == "2.1.0"
-    assert "| major | `TOOL_REMOVED` |" in runs["markdown"].stdout
+    assert "| major | TOOL\\_REMOVED |" in runs["markdown"].stdout
     assert "  major  TOOL_REMOVED" in runs["text"].stdout
 
 
@@ -285,10 +286,15 @@ def test_how_much_drift_is_too_much_can_be_chosen_and_agreed_to(shell: ContractS
     reworded = shell.call(
         "check", "--server", shell.build_server_command(REWORDED_ADD_TOOL, LIST_TOOL), "--fail-on", "major"
     )
+    let_pass = shell.call(
+        *("check", "--server", shell.build_server_command(REWORDED_ADD_TOOL, LIST_TOOL)),
+        *("--fail-on", "major", "--security", "warn"),
+    )
     removed = shell.call("check", "--server", shell.build_server_command(LIST_TOOL), "--fail-on", "major")
     agreed = shell.call("check", "--server", shell.build_server_command(LIST_TOOL), "--accept")
 
-    assert [result.code for result in (same, reworded, removed, agreed)] == [0, 0, 1, 0]
+    assert [result.code for result in (same, reworded, let_pass, removed, agreed)] == [0, 1, 0, 1, 0]
+    assert "INSTRUCTION_ADDED" in reworded.stdout
     assert "`add` is gone." in removed.stdout
     assert list(shell.read_json("mcp-contract.json")["tools"]) == ["list"]
 
@@ -310,7 +316,7 @@ def test_a_server_without_a_lock_file_cannot_be_checked(shell: ContractShell) ->
     result = shell.call("check", "--server", shell.build_server_command(ADD_TOOL))
 
     assert result.code == 2
-    assert "--accept" in result.stderr
+    assert "--update" in result.stderr
 
 
 def test_a_snapshot_has_everything_that_a_server_lists(shell: ContractShell) -> None:
@@ -464,6 +470,137 @@ async def test_two_tools_with_one_name_are_a_fault(tmp_path: Path) -> None:
         await read_surface(command=f"'{sys.executable}' '{STOCK_SERVER_PATH}' '{tmp_path}/tools.json'")
 
 
+CONFIG_TEXT = """
+fail-on = "major"
+security = "warn"
+
+[rules]
+TOOL_REMOVED = "minor"
+
+[servers.stock]
+command = {command}
+lock = "agreed.json"
+"""
+
+
+def write_config(shell: ContractShell, *tools: dict[str, Any], extra: str = "") -> None:
+    command = json.dumps(shell.build_server_command(*tools))
+    (shell.folder / "cleats-contract.toml").write_text(CONFIG_TEXT.replace("{command}", command) + extra)
+
+
+def test_the_servers_of_a_configuration_are_checked_by_its_rules(shell: ContractShell) -> None:
+    narrower = {**ADD_TOOL, "inputSchema": {**ADD_TOOL["inputSchema"], "maxProperties": 1}}
+    write_config(shell, ADD_TOOL, LIST_TOOL)
+    written = shell.call("check", "--update")
+    write_config(shell, REWORDED_ADD_TOOL)
+    removed = shell.call("check")
+    write_config(shell, narrower, LIST_TOOL)
+    narrowed = shell.call("check")
+    exception = '[[exceptions]]\nrule = "INPUT_NARROWED"\ntool = "add"\nreason = "Nobody sends more."\n'
+    write_config(shell, narrower, LIST_TOOL, extra=exception + "expires = 2999-12-31\n")
+    excepted = shell.call("check")
+    write_config(shell, narrower, LIST_TOOL, extra=exception + "expires = 2020-01-01\n")
+    expired = shell.call("check")
+
+    assert written.stderr == "Wrote agreed.json.\n"
+    assert [result.code for result in (written, removed, narrowed, excepted, expired)] == [0, 0, 1, 0, 1]
+    assert "minor  TOOL_REMOVED" in removed.stdout
+    assert "stock: the server is not what agreed.json says" in narrowed.stderr
+    assert "INPUT_NARROWED" not in excepted.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("fail-on = 'never'", "Invalid enum value 'never'"),
+        ("failon = 'major'", "unknown field `failon`"),
+        ("[rules]\nNO_SUCH_RULE = 'off'", "no rule is called 'NO_SUCH_RULE'"),
+        ("[servers.a]\nlock = 'a.json'", "needs either a command or a url"),
+        ("[[exceptions]]\nrule = 'TOOL_ADDED'", "missing required field `reason`"),
+        ("[[exceptions]]\nrule = 'TOOL_ADDED'\nreason = 'x'\nserver = 'a'", "which is not in the file"),
+        ("= 1", "cleats-contract.toml"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_says_why(shell: ContractShell, text: str, why: str) -> None:
+    (shell.folder / "cleats-contract.toml").write_text(text)
+
+    result = shell.call("check")
+
+    assert result.code == 2
+    assert why in result.stderr
+
+
+def test_a_comparison_that_takes_too_long_is_unproven(shell: ContractShell) -> None:
+    def build_schema(depth: int, leaf: dict[str, Any]) -> dict[str, Any]:
+        if depth == 0:
+            return leaf
+        inner = build_schema(depth - 1, leaf)
+        branch = {"type": "object", "properties": {"a": inner, "b": {"minimum": depth}}, "required": ["a"]}
+        return {"anyOf": [branch, {**branch, "properties": {"a": inner, "c": {"maximum": depth}}}]}
+
+    old, new = (
+        shell.write_json(f"{name}.json", {"snapshot": 1, "tools": {"t": {"inputSchema": build_schema(14, leaf)}}})
+        for name, leaf in (("old", {"type": "number"}), ("new", {"type": "integer"}))
+    )
+
+    result = shell.call("diff", old, new)
+
+    assert result.code == 1
+    assert "CANNOT_PROVE_SAFE" in result.stdout or "INPUT_NARROWED" in result.stdout
+
+
+def test_a_raw_list_of_tools_is_a_snapshot(shell: ContractShell) -> None:
+    listing = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [ADD_TOOL, LIST_TOOL]}}
+    old = shell.write_json("old.json", listing)
+    new = shell.write_json("new.json", {"tools": [LIST_TOOL]})
+
+    result = shell.call("diff", old, new)
+
+    assert result.code == 1
+    assert "`add` is gone." in result.stdout
+
+
+def test_diff_fails_from_a_level_on(shell: ContractShell) -> None:
+    old, new = (shell.write_json(f"{title}.json", {"tools": [{**ADD_TOOL, "title": title}]}) for title in ("A", "B"))
+
+    assert [shell.call("diff", old, new, "--fail-on", level).code for level in ("patch", "minor")] == [1, 0]
+
+
+def test_a_changelog_has_a_section_for_each_kind_of_change(shell: ContractShell) -> None:
+    old = shell.write_json("old.json", {"tools": [ADD_TOOL]})
+    new = shell.write_json("new.json", {"tools": [LIST_TOOL, {**ADD_TOOL, "title": "Sum"}]})
+
+    result = shell.call("changelog", old, new)
+
+    assert result.code == 0
+    assert result.stdout.startswith("## Unreleased\n\n### Added\n\n- `list`: `list` is new.\n\n### Changed\n\n- `add`:")
+
+
+def test_a_rule_is_explained_with_an_example_and_what_to_do(shell: ContractShell) -> None:
+    result = shell.call("explain", "INPUT_NARROWED")
+
+    assert "What to do: Keep accepting the old values" in result.stdout
+    assert 'Before: {"inputSchema"' in result.stdout
+
+
+def test_findings_for_ci_name_the_line_of_the_file(shell: ContractShell) -> None:
+    lock = shell.folder / "new.json"
+    old = shell.write_json("old.json", {"tools": [ADD_TOOL]})
+    narrower = {**ADD_TOOL, "inputSchema": {**ADD_TOOL["inputSchema"], "maxProperties": 1}}
+    tools = {"add": {key: value for key, value in narrower.items() if key != "name"}}
+    lock.write_text(json.dumps({"snapshot": 1, "tools": tools}, indent=2, sort_keys=True))
+    line = next(n for n, text in enumerate(lock.read_text().splitlines(), 1) if '"inputSchema"' in text)
+
+    annotations = shell.call("diff", old, str(lock), "--format", "github").stdout
+    sarif = json.loads(shell.call("diff", old, str(lock), "--format", "sarif").stdout)
+    junit = shell.call("diff", old, str(lock), "--format", "junit").stdout
+
+    assert f",line={line},title=INPUT_NARROWED add::" in annotations
+    [location] = sarif["runs"][0]["results"][0]["locations"]
+    assert location["physicalLocation"]["region"] == {"startLine": line}
+    assert ET.fromstring(junit).attrib["failures"] == "2"
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -472,7 +609,7 @@ async def test_two_tools_with_one_name_are_a_fault(tmp_path: Path) -> None:
         ["check", "--lock", "x.json"],
         ["check", "--fail-on", "major"],
         ["check", "--server", "x", "--against", "x.json"],
-        ["check", "--server", "x", "--against-ref", "main"],
+        ["check", "--security", "warn"],
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(shell: ContractShell, words: list[str]) -> None:

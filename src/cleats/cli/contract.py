@@ -2,24 +2,28 @@
 
 import json
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from cleats.cli import tool_command as completion
+from cleats.cli.contract_comparison import compare_bounded
+from cleats.cli.contract_config import ContractConfig, ContractServer, load_config
 from cleats.cli.contract_options import (
-    ContractServer,
     ReportStyle,
     check_rule_names,
     print_rule_explanation,
+    reject_options,
     with_server_options,
     with_style_options,
 )
 from cleats.cli.output import UnusableInput, format_columns
-from cleats.contract.compat import RULES, BumpLevel, explain_rule
+from cleats.contract.compat import RULES, BumpLevel, ContractReport, SnapshotError, explain_rule
+from cleats.contract.compat.ci_report import render_changelog
 from cleats.contract.snapshot import align_with_listing, attach_results, encode_snapshot, extract_results
 from cleats.contract.versions import RELEASE_VERSION_PATTERN
 from cleats.settings import Settings
@@ -30,10 +34,7 @@ RESULTS_NAME = "results.json"
 RELEASED_NAME = "released"
 """The folder beside the committed snapshot with one full snapshot per released version."""
 LOCK_FILE_PATH = Path("mcp-contract.json")
-
-
-def _path_option(name: str, default: Path, about: str) -> Callable[[Any], Any]:
-    return click.option(name, type=click.Path(path_type=Path), default=default, show_default=True, help=about)
+LEVEL_NAMES = [level.value for level in BumpLevel][1:]
 
 
 @click.group()
@@ -59,10 +60,13 @@ def contract() -> None:
     That of a toolset in a package of yours, in its repository:
       cleats contract check --toolset NAME
     Any MCP server, against a lock file:
-      cleats contract check --server 'npx some-server' --accept
+      cleats contract check --server 'npx some-server' --update
       cleats contract check --server 'npx some-server'
+    All servers of the file cleats-contract.toml in this folder:
+      cleats contract check
     Two files:
       cleats contract diff old.json new.json
+      cleats contract changelog old.json new.json
     """
 
 
@@ -89,39 +93,82 @@ def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer 
 @contract.command()
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
+@click.option(
+    "--fail-on",
+    type=click.Choice(LEVEL_NAMES),
+    help="Fail on every change of this level or above, declared or not.",
+)
 @with_style_options
-def diff(old: Path, new: Path, *, style: ReportStyle) -> None:
+def diff(
+    old: Path,
+    new: Path,
+    *,
+    fail_on: str | None,
+    style: ReportStyle,
+    config: ContractConfig,  # noqa: ARG001 - it is read for its rules
+) -> None:
     """Compare two snapshot files.
 
-    A contract and the snapshot of a running server are compared by what a server lists.
+    The result of `tools/list` is taken as a snapshot too. Our own contract and the snapshot of a
+    running server are compared by what a server lists.
 
     Exits 0 when every change is declared by its version bump, 1 when one is not, 2 when a file
-    cannot be read.
+    cannot be read. With --fail-on, exits 1 when there is a change of that level.
 
     Example: cleats contract diff before.json after.json --format markdown
     """
-    old_snapshot, new_snapshot = _load_snapshot(old), _load_snapshot(new)
-    with suppress(TypeError, KeyError, AttributeError):  # not a snapshot, which the comparison reports
-        if "server" in new_snapshot and "server" not in old_snapshot:
-            old_snapshot, new_snapshot = align_with_listing(old_snapshot, new_snapshot)
-    if not style.print_report(old_snapshot, new_snapshot, new).ok:
+    report = style.print_report(*_load_pair(old, new), new)
+    if fail_on is not None and report.filter_by_level(BumpLevel(fail_on)):
+        sys.exit(1)
+    if fail_on is None and not report.ok:
         sys.exit(1)
 
 
 @contract.command()
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@click.option("--config", "config_path", type=click.Path(path_type=Path), help="Read rules from this file.")
+def changelog(old: Path, new: Path, *, config_path: Path | None) -> None:
+    """Write the changes between two snapshot files as sections of a changelog, in Markdown.
+
+    Example: cleats contract changelog before.json after.json
+    """
+    try:
+        report = compare_bounded(*_load_pair(old, new), load_config(config_path).build_policy())
+    except SnapshotError as error:
+        raise UnusableInput(str(error)) from None
+    click.echo(render_changelog(report).encode(), nl=False)
+
+
+@contract.command()
 @with_server_options
-@_path_option("--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot of our own contract, or of the toolset's.")
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    default=COMMITTED_SNAPSHOT_PATH,
+    show_default=True,
+    help="The committed snapshot of our own contract, or of the toolset's.",
+)
 @click.option(
     "--against-ref", metavar="REF", help="Measure the bump against that file as it is in a git commit, say origin/main."
 )
-@_path_option("--lock", LOCK_FILE_PATH, "The lock file of another server.")
-@click.option("--accept", is_flag=True, help="Write the file when the bump is right.")
+@click.option(
+    "--lock",
+    type=click.Path(path_type=Path),
+    default=LOCK_FILE_PATH,
+    show_default=True,
+    help="The lock file of another server.",
+)
+@click.option("--accept", "--update", is_flag=True, help="Write the file; our own contract only with the right bump.")
 @click.option(
     "--fail-on",
-    type=click.Choice([level.value for level in BumpLevel][1:]),
-    default=BumpLevel.PATCH.value,
-    show_default=True,
-    help="The least change of another server that is a problem.",
+    type=click.Choice(LEVEL_NAMES),
+    help="The least change of another server that is a problem. [default: patch]",
+)
+@click.option(
+    "--security",
+    type=click.Choice(["fail", "warn"]),
+    help="Whether suspicious words of another server are a problem, whatever --fail-on says. [default: fail]",
 )
 @with_style_options
 @click.pass_obj
@@ -134,8 +181,10 @@ def check(
     against_ref: str | None,
     lock: Path,
     accept: bool,
-    fail_on: str,
+    fail_on: str | None,
+    security: str | None,
     style: ReportStyle,
+    config: ContractConfig,
 ) -> None:
     """Refuse a contract change without its version bump.
 
@@ -149,7 +198,10 @@ def check(
 
     With --server or --url the contract is another server's, and the lock file is what you agreed
     to. Any change is a problem, words included, because models act on them; --fail-on major lets
-    all but breaking ones pass. --accept writes the lock file in any case.
+    all but breaking ones pass, and --security warn also suspicious words. --update writes the lock
+    file in any case. --against-ref takes the lock file of a git commit.
+
+    Where the file cleats-contract.toml is in this folder and lists servers, all of them are checked.
 
     Exits 0 when all is well, 1 when there is a contract problem, 2 when the check could not run.
 
@@ -159,10 +211,58 @@ def check(
       cleats contract check --toolset todo
       cleats contract check --server 'uvx mcp-server-git' --fail-on major
     """
-    if server is None:
-        _check_own_contract(settings, toolset, against, against_ref, style, accept=accept)
+    threshold = Threshold(BumpLevel(fail_on or config.fail_on), (security or config.security) == "fail")
+    style = replace(style, fail_on=threshold.level)
+    if server is not None:
+        problem = _find_server_problem(server, lock, against_ref, threshold, style, accept=accept)
+        if problem:
+            _exit_with_problem(problem)
+    elif config.servers and toolset is None and not _names_own_contract():
+        _check_configured_servers(settings, config, against_ref, threshold, style, accept=accept)
     else:
-        _check_server_contract(server.take_snapshot(), lock, BumpLevel(fail_on), style, accept=accept)
+        reject_options("--server, --url or servers of a configuration", "fail_on", "security")
+        _check_own_contract(settings, toolset, against, against_ref, style, accept=accept)
+
+
+class Threshold(NamedTuple):
+    """From where on a change of another server is a problem."""
+
+    level: BumpLevel
+    has_security: bool
+
+    def count_problems(self, report: ContractReport) -> int:
+        return sum(
+            finding.rule.level.rank >= self.level.rank or (finding.rule.security and self.has_security)
+            for finding in report.findings
+        )
+
+
+def _names_own_contract() -> bool:
+    source = click.get_current_context().get_parameter_source("against")
+    return source is ParameterSource.COMMANDLINE
+
+
+def _check_configured_servers(
+    settings: Settings,
+    config: ContractConfig,
+    ref: str | None,
+    threshold: Threshold,
+    style: ReportStyle,
+    *,
+    accept: bool,
+) -> None:
+    """Check every server of the configuration, and report all problems before failing."""
+    problems = []
+    for name, entry in config.servers.items():
+        if style.shape == "text":
+            click.echo(f"{name}:")
+        policy = replace(style.policy, server=name)
+        server_style, lock = replace(style, policy=policy), Path(entry.lock)
+        server = entry.open_server(settings.grace)
+        problem = _find_server_problem(server, lock, ref, threshold, server_style, accept=accept)
+        problems += [f"{name}: {problem}"] if problem else []
+    if problems:
+        _exit_with_problem("; ".join(problems))
 
 
 def _check_own_contract(
@@ -191,13 +291,25 @@ def _check_own_contract(
 
 @contract.command()
 @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
-@_path_option(
-    "--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot; the releases are in the folder `released` beside it."
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    default=COMMITTED_SNAPSHOT_PATH,
+    show_default=True,
+    help="The committed snapshot; the releases are in the folder `released` beside it.",
 )
-@click.option("--replace", is_flag=True, help="Record the version again, if nobody has it yet.")
+@click.option("--replace", "is_replacement", is_flag=True, help="Record the version again, if nobody has it yet.")
 @with_style_options
 @click.pass_obj
-def release(settings: Settings, *, toolset: str | None, against: Path, replace: bool, style: ReportStyle) -> None:
+def release(
+    settings: Settings,
+    *,
+    toolset: str | None,
+    against: Path,
+    is_replacement: bool,
+    style: ReportStyle,
+    config: ContractConfig,  # noqa: ARG001 - it is read for its rules
+) -> None:
     """Record the current contract as released under its version.
 
     Later changes are measured against it: `cleats contract check` refuses every change of a
@@ -216,25 +328,39 @@ def release(settings: Settings, *, toolset: str | None, against: Path, replace: 
     previous_snapshot = current_snapshot if previous_path is None else _load_snapshot(previous_path)
     if not style.print_report(previous_snapshot, current_snapshot, release_path).ok:
         sys.exit(1)
-    if release_path.exists() and not replace and release_path.read_bytes() != encode_snapshot(current_snapshot):
+    if release_path.exists() and not is_replacement and release_path.read_bytes() != encode_snapshot(current_snapshot):
         _exit_with_problem(f"{release_path} has another contract; raise the version, or use --replace")
     _write_snapshot(release_path, current_snapshot)
 
 
-def _check_server_contract(
-    current_snapshot: dict[str, Any], path: Path, fail_on: BumpLevel, style: ReportStyle, *, accept: bool
-) -> None:
-    if not path.exists():
+def _find_server_problem(
+    server: ContractServer, path: Path, ref: str | None, threshold: Threshold, style: ReportStyle, *, accept: bool
+) -> str:
+    """Compare a server with its lock file; return what is wrong, or empty text."""
+    current_snapshot = server.take_snapshot()
+    if ref is None and not path.exists():
         if not accept:
-            raise UnusableInput(f"there is no {path}; write it with --accept")
+            raise UnusableInput(f"there is no {path}; write it with --update")
         _write_snapshot(path, current_snapshot)
-        return
-    report = style.print_report(_load_snapshot(path), current_snapshot, path)
+        return ""
+    base_snapshot = _load_snapshot(path) if ref is None else _load_snapshot_at_ref(ref, path)
+    report = style.print_report(base_snapshot, current_snapshot, path)
     if accept:
         _write_snapshot(path, current_snapshot)
-    elif change_count := len(report.filter_by_level(fail_on)):
-        changes = f"{change_count} change{'s' if change_count > 1 else ''}"
-        _exit_with_problem(f"the server is not what {path} says ({changes}); --accept agrees to it")
+        return ""
+    problem_count = threshold.count_problems(report)
+    changes = f"{problem_count} change{'s' if problem_count > 1 else ''}"
+    return f"the server is not what {path} says ({changes}); --update agrees to it" if problem_count else ""
+
+
+@contract.command()
+@click.argument("rule", callback=check_rule_names, shell_complete=completion.make_completer(lambda: RULES))
+def explain(rule: str) -> None:
+    """Explain a rule: what it means, which bump it needs, an example, and what to do.
+
+    Example: cleats contract explain INPUT_NARROWED
+    """
+    click.echo(explain_rule(RULES[rule]))
 
 
 @contract.command()
@@ -260,6 +386,15 @@ def rules(rule: str | None) -> None:
 
 
 # Taking, reading and writing snapshots
+
+
+def _load_pair(old: Path, new: Path) -> tuple[Any, Any]:
+    """Load two snapshots; our own contract is limited to what the listing of a running server has."""
+    old_snapshot, new_snapshot = _load_snapshot(old), _load_snapshot(new)
+    with suppress(TypeError, KeyError, AttributeError):  # not a snapshot, which the comparison reports
+        if "server" in new_snapshot and "server" not in old_snapshot and "envelope" in old_snapshot:
+            return align_with_listing(old_snapshot, new_snapshot)
+    return old_snapshot, new_snapshot
 
 
 def _build_contract_files(

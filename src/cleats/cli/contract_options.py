@@ -1,81 +1,70 @@
 """Options of the `cleats contract` commands: the contract to read, and the format of the report."""
 
 import json
-import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from functools import partial, wraps
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 from click.core import ParameterSource
 
+from cleats.cli.contract_comparison import compare_bounded
+from cleats.cli.contract_config import ContractServer, load_config
 from cleats.cli.output import UnusableInput
 from cleats.contract.compat import (
     RULES,
+    BumpLevel,
+    ContractPolicy,
     ContractReport,
     SnapshotError,
-    compare_snapshots,
     explain_rule,
     render_markdown,
     render_sarif,
     render_text,
 )
+from cleats.contract.compat.ci_report import render_annotations, render_junit
 
-REPORT_FORMATS = ("text", "json", "markdown", "sarif")
+REPORT_FORMATS = ("text", "json", "markdown", "sarif", "junit", "github")
 LEVEL_COLOURS = {"major": "red", "minor": "yellow", "patch": "cyan", "none": "bright_black"}
 
 CommandFunction: TypeAlias = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContractServer:
-    """An MCP server other than ours."""
-
-    command: str | None
-    url: str | None
-    headers: dict[str, str]
-    timeout: float
-    grace: float
-
-    def take_snapshot(self) -> dict[str, Any]:
-        """Read the surface of the server."""
-        import anyio  # noqa: PLC0415
-
-        from cleats.transports.mcp import client  # noqa: PLC0415 - imports the SDK
-
-        read_surface = partial(client.read_surface, env=dict(os.environ), **asdict(self))
-        try:
-            return anyio.run(read_surface)
-        except client.ServerFaultError as error:
-            raise UnusableInput(str(error)) from None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportStyle:
-    """The format of a report, and the rules that it ignores."""
+    """The format of a report, and the policy by which changes are judged."""
 
     shape: str
-    ignore: tuple[str, ...]
+    policy: ContractPolicy
+    fail_on: BumpLevel = BumpLevel.MAJOR
+    """The level from which a finding is a failed case in JUnit."""
 
     def print_report(self, old: Any, new: Any, path: Path) -> ContractReport:
         """Compare two snapshots and print the report about the file at `path`."""
         try:
-            report = compare_snapshots(old, new, ignore=self.ignore)
+            report = compare_bounded(old, new, self.policy)
         except SnapshotError as error:
-            raise UnusableInput(str(error)) from None
+            raise UnusableInput(f"{path}: {error}") from None
         # Reports for programs are written as bytes, so that they are UTF-8 in every locale.
         text = self._render_report(report, path).rstrip("\n")
         click.echo(text if self.shape == "text" else text.encode())
         return report
 
     def _render_report(self, report: ContractReport, path: Path) -> str:
-        if self.shape == "text":
-            return "\n".join(map(_colour_line, render_text(report).splitlines()))
-        if self.shape == "markdown":
-            return render_markdown(report)
-        document = report.as_json() if self.shape == "json" else render_sarif(report, path.as_posix())
+        file_text = path.read_text("utf-8") if path.is_file() else ""
+        match self.shape:
+            case "text":
+                return "\n".join(map(_colour_line, render_text(report).splitlines()))
+            case "markdown":
+                return render_markdown(report)
+            case "junit":
+                return render_junit(report, self.fail_on)
+            case "github":
+                return render_annotations(report, path.as_posix(), file_text)
+        is_json = self.shape == "json"
+        document = report.as_json() if is_json else render_sarif(report, path.as_posix(), file_text)
         return json.dumps(document, indent=2, ensure_ascii=False)
 
 
@@ -94,13 +83,13 @@ def with_server_options(action: CommandFunction) -> CommandFunction:
         if command is not None and url is not None:
             raise click.UsageError("--server and --url are two servers; give one")
         if command is not None or url is not None:
-            _reject_options("what is installed here", "toolset")
+            reject_options("what is installed here", "toolset")
         if url is None:
-            _reject_options("--url", "header")
+            reject_options("--url", "header")
         if url is None and command is None:
-            _reject_options("--server or --url", "timeout", "lock", "fail_on")
+            reject_options("--server or --url", "timeout", "lock")
         else:
-            _reject_options("our own contract", "against", "against_ref")
+            reject_options("our own contract", "against")
         headers, grace = _parse_headers(header), click.get_current_context().obj.grace
         server = ContractServer(command=command, url=url, headers=headers, timeout=timeout, grace=grace)
         action(*args, server=None if command is None and url is None else server, **options)
@@ -111,18 +100,28 @@ def with_server_options(action: CommandFunction) -> CommandFunction:
 def with_style_options(action: CommandFunction) -> CommandFunction:
     """Add the options that control the report."""
     format_choice: Any = {"type": click.Choice(REPORT_FORMATS), "default": "text", "show_default": True}
+    config_help = "Read rules and servers from this file. [default: cleats-contract.toml, if it is here]"
     ignore_help = "Leave this rule out; may be given more than once."
 
     @click.option("--format", "shape", help="How the report is written.", **format_choice)
     @click.option("--ignore", metavar="RULE", multiple=True, callback=check_rule_names, help=ignore_help)
+    @click.option("--strict", is_flag=True, help="Use the strict rule set, which allows no optional additions.")
+    @click.option("--config", "config_path", type=click.Path(path_type=Path), help=config_help)
     @wraps(action)
-    def run_action(*args: Any, shape: str, ignore: tuple[str, ...], **options: Any) -> None:
-        action(*args, style=ReportStyle(shape=shape, ignore=ignore), **options)
+    def run_action(
+        *args: Any, shape: str, ignore: tuple[str, ...], strict: bool, config_path: Path | None, **options: Any
+    ) -> None:
+        config = load_config(config_path)
+        policy = config.build_policy()
+        levels = {**policy.levels, **dict.fromkeys(ignore, BumpLevel.NONE)}
+        policy = replace(policy, levels=levels, strict=policy.strict or strict)
+        action(*args, style=ReportStyle(shape=shape, policy=policy), config=config, **options)
 
     return run_action
 
 
-def _reject_options(only_for: str, *names: str) -> None:
+def reject_options(only_for: str, *names: str) -> None:
+    """Reject options of the command line that would have no effect."""
     for name in names:
         if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} is only for {only_for}")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cleats.contract.compat import (
     RULES,
     BumpLevel,
+    ContractPolicy,
     ContractReport,
     Proof,
     SnapshotError,
@@ -872,7 +873,9 @@ def test_the_words_of_another_server_cannot_steer_a_terminal_or_a_page(write: An
 
 
 def test_an_ignored_rule_is_neither_shown_nor_weighed() -> None:
-    report = compare_snapshots(build_contract(), build_contract(tools={}), ignore=["TOOL_REMOVED"])
+    report = compare_snapshots(
+        build_contract(), build_contract(tools={}), policy=ContractPolicy(levels={"TOOL_REMOVED": BumpLevel.NONE})
+    )
 
     assert report.findings == ()
     assert report.ok

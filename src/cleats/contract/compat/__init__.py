@@ -5,28 +5,43 @@ that cannot be proved safe counts as breaking. It works on our own snapshots and
 server.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from cleats.contract.compat.findings import ContractFinding, Proof, Witness
+from cleats.contract.compat.findings import ContractFinding, ContractSide, Proof, Witness
+from cleats.contract.compat.keywords import is_same_json
+from cleats.contract.compat.policy import DEFAULT_POLICY, ContractPolicy, RuleException
 from cleats.contract.compat.renames import ToolMatching
 from cleats.contract.compat.report import explain_rule, render_markdown, render_sarif, render_text
 from cleats.contract.compat.rules import RULES, BumpLevel, ContractRule, FindingSeverity
-from cleats.contract.compat.snapshot_diff import SnapshotError, find_differences, normalize_snapshot
+from cleats.contract.compat.schema_diff import compare_schemas
+from cleats.contract.compat.snapshot_diff import (
+    SchemaComparer,
+    SchemaPair,
+    SnapshotError,
+    find_differences,
+    list_schema_pairs,
+    normalize_snapshot,
+)
 from cleats.contract.compat.verdict import ContractReport, build_report
 
 __all__ = [
     "RULES",
     "BumpLevel",
     "ContractFinding",
+    "ContractPolicy",
     "ContractReport",
     "ContractRule",
     "FindingSeverity",
     "Proof",
+    "RuleException",
+    "SchemaPair",
     "SnapshotError",
     "Witness",
     "compare_snapshots",
     "explain_rule",
+    "list_changed_schemas",
     "render_markdown",
     "render_sarif",
     "render_text",
@@ -34,16 +49,38 @@ __all__ = [
 
 
 def compare_snapshots(
-    old: Mapping[str, Any], new: Mapping[str, Any], *, ignore: Collection[str] = ()
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    *,
+    policy: ContractPolicy = DEFAULT_POLICY,
+    compare: SchemaComparer | None = None,
 ) -> ContractReport:
     """Find every change from the old snapshot to the new one, and report the bump they need.
 
-    `ignore` holds the ids of rules whose findings are left out.
+    `compare` compares two schemas; by default they are compared here, without a time limit.
 
     Raises:
         SnapshotError: One of the two is not a snapshot.
     """
     before, after = normalize_snapshot(old), normalize_snapshot(new)
     matching = ToolMatching.from_tools(before["tools"], after["tools"])
-    findings = find_differences(before, after, matching)
-    return build_report(before, after, matching, (finding for finding in findings if finding.rule.id not in ignore))
+    findings = find_differences(before, after, matching, compare or partial(compare_schemas, strict=policy.strict))
+    return build_report(before, after, matching, policy.apply(findings))
+
+
+def list_changed_schemas(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[SchemaPair]:
+    """Return the pairs of schemas that a comparison of two snapshots has to compare.
+
+    Raises:
+        SnapshotError: One of the two is not a snapshot.
+    """
+    before, after = normalize_snapshot(old), normalize_snapshot(new)
+    matching = ToolMatching.from_tools(before["tools"], after["tools"])
+    pairs = [
+        pair
+        for name, new_name in matching.new_names.items()
+        for pair in list_schema_pairs(before, after, before["tools"][name], after["tools"][new_name])
+    ]
+    if "envelope" in before and "envelope" in after:
+        pairs.append(SchemaPair(before["envelope"], after["envelope"], ContractSide.ENVELOPE, "/envelope"))
+    return [pair for pair in pairs if not is_same_json(pair.old, pair.new)]

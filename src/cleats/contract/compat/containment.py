@@ -118,6 +118,8 @@ class OptionalAdditions:
 
     root: Schema
     side: ContractSide
+    strict: bool = False
+    """With the strict rule set nothing is allowed that a validator with the old schema would notice."""
 
     def add_optional_names(self, old: Schema, new: Schema, outer_names: PropertyNames = NO_NAMES) -> Schema:
         """Return the old schema extended by the optional names that the new one adds."""
@@ -153,6 +155,8 @@ class OptionalAdditions:
         self, old: dict[str, Any], new: dict[str, Any], outer_names: PropertyNames = NO_NAMES
     ) -> list[str]:
         """Return the names that are new here and that cannot break any caller or reader."""
+        if self.strict:
+            return []
         if any(to_object_schema(old.get(keyword, {})) not in OPEN_OR_CLOSED_SCHEMAS for keyword in CATCH_ALL_KEYWORDS):
             return []
         required_names = set(new.get("required", [])) if self.side is ContractSide.INPUT else set()

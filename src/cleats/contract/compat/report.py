@@ -8,18 +8,23 @@ from typing import Any, Final
 from cleats.contract.compat.findings import ContractFinding, Proof
 from cleats.contract.compat.rules import RULES, BumpLevel, ContractRule, FindingSeverity
 from cleats.contract.compat.verdict import ContractReport
+from cleats.contract.pointer import split_pointer
 
 CONTRACT_HEADING: Final = "(the contract)"
 """The heading for findings that concern no single tool."""
 
 
 def render_text(report: ContractReport) -> str:
-    """Render plain text: each tool with its changes, then the missing bumps."""
+    """Render plain text: breaking changes first, each tool with its own, then the missing bumps."""
     lines = [format_headline(report)]
-    for tool, findings in groupby(report.findings, key=lambda finding: finding.tool):
-        lines += ["", tool or CONTRACT_HEADING]
-        for finding in findings:
-            lines += _format_finding(finding)
+    has_both = len({finding.is_breaking for finding in report.findings}) > 1
+    for is_breaking, section in groupby(report.findings, key=lambda finding: finding.is_breaking):
+        if has_both:
+            lines += ["", "Breaking:" if is_breaking else "Not breaking:"]
+        for tool, findings in groupby(section, key=lambda finding: finding.tool):
+            lines += ["", tool or CONTRACT_HEADING]
+            for finding in findings:
+                lines += _format_finding(finding)
     if report.missing:
         lines += ["", "Missing:", *(f"  - {sentence}" for sentence in report.missing)]
     return "\n".join(map(escape_control_characters, lines)) + "\n"
@@ -42,11 +47,11 @@ def format_headline(report: ContractReport) -> str:
     if not report.findings:
         return f"Contract{versions}: nothing changed."
     breaking = len(report.filter_by_level(BumpLevel.MAJOR)) or "none"
+    suspicious = sum(finding.rule.security for finding in report.findings)
     changes = f"{len(report.findings)} change{'s' if len(report.findings) > 1 else ''}"
-    bump = ""
-    if report.declared is not None:
-        bump = f"; needs a {report.required} bump, declares {report.declared}"
-    return f"Contract{versions}: {changes}, {breaking} breaking{bump}."
+    warning = f", {suspicious} suspicious" if suspicious else ""
+    declared = "" if report.declared is None else f", declares {report.declared}"
+    return f"Contract{versions}: {changes}, {breaking} breaking{warning}; needs a {report.required} bump{declared}."
 
 
 def _format_finding(finding: ContractFinding) -> Iterator[str]:
@@ -55,13 +60,23 @@ def _format_finding(finding: ContractFinding) -> Iterator[str]:
     if finding.proof is Proof.UNPROVEN:
         yield "         Cannot be proved safe, so it counts as breaking."
     if finding.witness is not None:
-        yield f"         {_describe_witness(finding)}: {_encode_json(finding.witness.instance)}"
+        yield f"         {_describe_witness(finding)}: {_shorten(_encode_json(finding.witness.instance))}"
 
 
 def _describe_witness(finding: ContractFinding) -> str:
     if finding.rule.id.startswith("INPUT_"):
         return "Accepted before, refused now"
     return "Possible now, forbidden before"
+
+
+MAX_WITNESS_CHARACTERS: Final = 400
+"""The length to which a witness is cut in reports for people; JSON has it whole."""
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_WITNESS_CHARACTERS:
+        return text
+    return f"{text[: MAX_WITNESS_CHARACTERS // 2]}… ({len(text):,} characters)"
 
 
 def _encode_json(value: Any) -> str:
@@ -81,38 +96,44 @@ def render_markdown(report: ContractReport) -> str:
 
 
 def _format_table_row(finding: ContractFinding) -> str:
-    location = f"{finding.tool or CONTRACT_HEADING} {f'`{finding.pointer}`' if finding.pointer else ''}".strip()
+    location = f"{finding.tool or CONTRACT_HEADING} {finding.pointer}".strip()
     description = finding.message
     if finding.proof is Proof.UNPROVEN:
         description += " Cannot be proved safe."
     if finding.witness is not None:
-        description += f" {_describe_witness(finding)}: `{_encode_json(finding.witness.instance)}`"
-    cells = (finding.rule.level.value, f"`{finding.rule.id}`", location, description)
+        description += f" {_describe_witness(finding)}: {_shorten(_encode_json(finding.witness.instance))}"
+    cells = (finding.rule.level.value, finding.rule.id, location, description)
     return f"| {' | '.join(map(_escape_table_cell, cells))} |"
 
 
 def _escape_table_cell(text: str) -> str:
     """Escape text for a table cell: the words of another server must not become our markup."""
     flat = escape_control_characters(" ".join(text.split()))
-    return flat.replace("|", "\\|").replace("<", "&lt;")
+    for character in "\\|[]!*_":
+        flat = flat.replace(character, f"\\{character}")
+    # A comment inside breaks addresses and mentions, which cannot be escaped.
+    return flat.replace("<", "&lt;").replace("@", "@<!-- -->").replace("://", ":<!-- -->//")
 
 
 def explain_rule(rule: ContractRule) -> str:
-    """Describe a rule's purpose and the bump it requires."""
+    """Describe a rule: what it means, the bump it requires, an example, and what to do."""
     bump = f"needs a {rule.level} bump" if rule.level is not BumpLevel.NONE else "needs no bump"
     lines = [rule.id, "", f"  {rule.purpose}", "", f"  The contract's version {bump}."]
     if rule.integer:
         lines.append("  The schemaVersion of each tool that it touches has to rise.")
+    if rule.security:
+        lines.append("  It belongs to the security class, which has a threshold of its own.")
+    lines += ["", f"  What to do: {rule.fix}", "", f"  Before: {rule.before}", f"  After:  {rule.after}"]
     return "\n".join(lines)
 
 
 SARIF_LEVELS: Final = {FindingSeverity.ERROR: "error", FindingSeverity.WARNING: "warning", FindingSeverity.INFO: "note"}
 
 
-def render_sarif(report: ContractReport, uri: str) -> dict[str, Any]:
+def render_sarif(report: ContractReport, uri: str, text: str = "") -> dict[str, Any]:
     """Render SARIF 2.1.0, which code hosts show next to the changed file.
 
-    `uri` is the address of the snapshot.
+    `uri` is the address of the snapshot, and `text` the file there, for the lines of the findings.
     """
     rule_ids = sorted({finding.rule.id for finding in report.findings})
     driver = {"name": "cleats contract", "rules": [_make_sarif_rule(RULES[name]) for name in rule_ids]}
@@ -122,7 +143,7 @@ def render_sarif(report: ContractReport, uri: str) -> dict[str, Any]:
         "runs": [
             {
                 "tool": {"driver": driver},
-                "results": [_make_sarif_result(reported_finding, uri) for reported_finding in report.findings],
+                "results": [_make_sarif_result(finding, uri, text) for finding in report.findings],
             }
         ],
     }
@@ -132,18 +153,41 @@ def _make_sarif_rule(rule: ContractRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.purpose},
+        "help": {"text": rule.fix},
         "defaultConfiguration": {"level": SARIF_LEVELS[rule.severity]},
     }
 
 
-def _make_sarif_result(finding: ContractFinding, uri: str) -> dict[str, Any]:
-    text = finding.message
+def find_line(text: str, finding: ContractFinding) -> int:
+    """Return the line of a snapshot file that a finding is about, or of the nearest place around it."""
+    path = [*(["tools", finding.tool] if finding.tool else []), *split_pointer(finding.pointer)]
+    lines = text.splitlines()
+    found, start = 1, 0
+    for depth, token in enumerate(path, 1):
+        prefix = f"{' ' * 2 * depth}{json.dumps(token, ensure_ascii=False)}:"
+        position = next((number for number in range(start, len(lines)) if lines[number].startswith(prefix)), None)
+        if position is None:
+            break
+        found, start = position + 1, position + 1
+    return found
+
+
+def _make_sarif_result(finding: ContractFinding, uri: str, text: str) -> dict[str, Any]:
+    message = finding.message
     if finding.witness is not None:
-        text += f" {_describe_witness(finding)}: {_encode_json(finding.witness.instance)}"
+        message += f" {_describe_witness(finding)}: {_encode_json(finding.witness.instance)}"
     logical_location = {"fullyQualifiedName": f"{finding.tool or ''}{finding.pointer}"}
     return {
         "ruleId": finding.rule.id,
         "level": SARIF_LEVELS[finding.rule.severity],
-        "message": {"text": text},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}, "logicalLocations": [logical_location]}],
+        "message": {"text": message},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": uri},
+                    "region": {"startLine": find_line(text, finding)},
+                },
+                "logicalLocations": [logical_location],
+            }
+        ],
     }

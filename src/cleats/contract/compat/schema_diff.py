@@ -46,15 +46,24 @@ ENVELOPE_RULES: Final = {
 }
 
 
-def compare_schemas(old: Schema, new: Schema, side: ContractSide) -> list[ContractFinding]:
-    """Return every finding about one schema; pointers start at the schema."""
+def compare_schemas(old: Schema, new: Schema, side: ContractSide, *, strict: bool = False) -> list[ContractFinding]:
+    """Return every finding about one schema; pointers start at the schema.
+
+    With `strict`, an optional name is an addition only where the old schema had no place for it.
+    """
     if is_same_json(old, new):
         return []
     if not (_is_usable(old) and _is_usable(new)):
         change = SchemaChange(ChangeKind.UNDECIDED, "", "This is no JSON Schema that can be compared.")
         return [_make_finding(change, side, Proof.UNPROVEN, None)]
-    comparison = _SchemaComparison(to_plain_schema(old), to_plain_schema(new), side)
+    comparison = _SchemaComparison(to_plain_schema(old), to_plain_schema(new), side, strict=strict)
     return [comparison.make_finding(change) for change in comparison.list_changes()]
+
+
+def make_late_finding(side: ContractSide, seconds: float) -> ContractFinding:
+    """Make the finding about a comparison that took too long."""
+    message = f"The comparison took more than {seconds:g} s of CPU time."
+    return _make_finding(SchemaChange(ChangeKind.UNDECIDED, "", message), side, Proof.UNPROVEN, None)
 
 
 def _is_usable(schema: Schema) -> bool:
@@ -64,9 +73,9 @@ def _is_usable(schema: Schema) -> bool:
 class _SchemaComparison:
     """One schema, before and after."""
 
-    def __init__(self, old: Schema, new: Schema, side: ContractSide) -> None:
+    def __init__(self, old: Schema, new: Schema, side: ContractSide, *, strict: bool) -> None:
         self._side = side
-        self._walk = SchemaWalk(old, new, side).run()
+        self._walk = SchemaWalk(old, new, side, strict).run()
         self._small, self._large = side.order_pair(self._walk.additions.add_optional_names(old, new), new)
         self._disagreements: list[tuple[SchemaDisagreement, Any]] = []
         self.verdict = check_coverage(self._large, self._small)

@@ -130,13 +130,14 @@ class SchemaWalk:
     old: Schema
     new: Schema
     side: ContractSide
+    strict: bool = False
     changes: list[SchemaChange] = field(default_factory=list)
     sound: bool = True
     additions: OptionalAdditions = field(init=False)
     _visited: set[tuple[str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.additions = OptionalAdditions(self.old, self.side)
+        self.additions = OptionalAdditions(self.old, self.side, self.strict)
 
     def run(self) -> "SchemaWalk":
         self._compare_nodes(SchemaLocation(self.old, "", self.old), SchemaLocation(self.new, "", self.new))

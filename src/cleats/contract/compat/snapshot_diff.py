@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cleats.contract.compat.findings import (
     ContractFinding,
@@ -15,7 +15,6 @@ from cleats.contract.compat.findings import (
 )
 from cleats.contract.compat.keywords import Schema, is_same_json
 from cleats.contract.compat.renames import SnapshotEntry, ToolMatching
-from cleats.contract.compat.schema_diff import compare_schemas
 from cleats.contract.compat.server_diff import SERVER_FIELDS, compare_servers
 from cleats.contract.compat.text_diff import TextChange, describe_text_change, find_suspicious_text
 from cleats.contract.pointer import join_pointer
@@ -27,25 +26,33 @@ VERSION_FIELDS: Final = {"snapshot", "schemaVersion"}
 ERROR_TEXT_FIELDS: Final = frozenset({"meaning", "remedy"})
 
 
-def find_differences(old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching) -> Iterator[ContractFinding]:
+SchemaComparer = Callable[[Schema, Schema, ContractSide], list[ContractFinding]]
+"""Compares two schemas."""
+
+
+def find_differences(
+    old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching, compare: SchemaComparer
+) -> Iterator[ContractFinding]:
     """Yield every difference between two snapshots; equal snapshots have none."""
-    for finding in _iterate_differences(old, new, matching):
+    for finding in _iterate_differences(old, new, matching, compare):
         yield finding
         if finding.text_change is not None:
             for rule, message in find_suspicious_text(finding.text_change):
                 yield make_finding(rule, finding.pointer, message, tool=finding.tool)
 
 
-def _iterate_differences(old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching) -> Iterator[ContractFinding]:
+def _iterate_differences(
+    old: SnapshotEntry, new: SnapshotEntry, matching: ToolMatching, compare: SchemaComparer
+) -> Iterator[ContractFinding]:
     tool_names = tuple(sorted(matching.new_names.values()))
     yield from _compare_top_level(old, new)
     yield from compare_servers(old, new)
     yield from _compare_semantics(old.get("semantics", {}), new.get("semantics", {}), tool_names)
-    yield from _compare_envelopes(old, new, tool_names)
+    yield from _compare_envelopes(old, new, tool_names, compare)
     yield from _compare_errors(old, new, matching)
     yield from matching.find_name_changes()
     for before, after in matching.new_names.items():
-        for tool_finding in _compare_tool(old, new, before, after):
+        for tool_finding in _compare_tool(old, new, before, after, compare):
             yield replace(tool_finding, tool=after)
 
 
@@ -90,16 +97,16 @@ def _compare_semantics(old: SnapshotEntry, new: SnapshotEntry, tools: tuple[str,
         yield make_finding(f"SEMANTICS_{verb}", join_pointer(("semantics", name)), message, affects=tools)
 
 
-def _compare_envelopes(old: SnapshotEntry, new: SnapshotEntry, tools: tuple[str, ...]) -> Iterator[ContractFinding]:
+def _compare_envelopes(
+    old: SnapshotEntry, new: SnapshotEntry, tools: tuple[str, ...], compare: SchemaComparer
+) -> Iterator[ContractFinding]:
     enveloped_tools = tuple(name for name in tools if new["tools"][name].get("payload", "envelope") == "envelope")
     if "envelope" not in old and "envelope" in new:
         yield make_finding("ENVELOPE_ADDED", "/envelope", "The envelope is stated now.")
     elif "envelope" in old and "envelope" not in new:
         yield make_finding("ENVELOPE_CHANGED", "/envelope", "The envelope is gone.", affects=enveloped_tools)
     else:
-        for envelope_finding in compare_schemas(
-            old.get("envelope", {}), new.get("envelope", {}), ContractSide.ENVELOPE
-        ):
+        for envelope_finding in compare(old.get("envelope", {}), new.get("envelope", {}), ContractSide.ENVELOPE):
             yield replace(envelope_finding, pointer=f"/envelope{envelope_finding.pointer}", affects=enveloped_tools)
 
 
@@ -140,7 +147,9 @@ def _compare_error(
 # One tool
 
 
-def _compare_tool(old: SnapshotEntry, new: SnapshotEntry, before: str, after: str) -> Iterator[ContractFinding]:
+def _compare_tool(
+    old: SnapshotEntry, new: SnapshotEntry, before: str, after: str, compare: SchemaComparer
+) -> Iterator[ContractFinding]:
     old_tool, new_tool = old["tools"][before], new["tools"][after]
     for key, (rule, describe_change) in SIMPLE_FIELD_RULES.items():
         if not is_same_json(old_tool.get(key), new_tool.get(key)):
@@ -148,37 +157,46 @@ def _compare_tool(old: SnapshotEntry, new: SnapshotEntry, before: str, after: st
     if not is_same_json(old_tool.get("description"), new_tool.get("description")):
         descriptions = old_tool.get("description"), new_tool.get("description")
         yield _make_text_finding("DESCRIPTION_CHANGED", "/description", *descriptions)
-    yield from _compare_schema(old_tool.get("inputSchema", {}), new_tool.get("inputSchema", {}), ContractSide.INPUT)
-    yield from _compare_outputs(old_tool, new_tool, old.get("envelope"), new.get("envelope"))
+    for pair in list_schema_pairs(old, new, old_tool, new_tool):
+        for schema_finding in compare(pair.old, pair.new, pair.side):
+            yield replace(schema_finding, pointer=pair.pointer + schema_finding.pointer)
+    yield from _compare_output_presence(old_tool, new_tool)
     for key, compare_field in FIELD_COMPARISONS.items():
         yield from compare_field(old_tool.get(key), new_tool.get(key))
     known_fields = {*VERSION_FIELDS, *SIMPLE_FIELD_RULES, *FIELD_COMPARISONS, *COMPARED_FIELDS}
     yield from _compare_unknown_fields(old_tool, new_tool, known_fields)
 
 
-def _compare_schema(old: Schema, new: Schema, side: ContractSide, path: str = "") -> Iterator[ContractFinding]:
-    top = path or f"/{side.name.lower()}Schema"
-    for schema_finding in compare_schemas(old, new, side):
-        yield replace(schema_finding, pointer=top + schema_finding.pointer)
+class SchemaPair(NamedTuple):
+    """Two schemas of a tool that are compared, and the pointer to them."""
+
+    old: Schema
+    new: Schema
+    side: ContractSide
+    pointer: str
 
 
-def _compare_outputs(
-    old: SnapshotEntry, new: SnapshotEntry, old_envelope: Schema | None, new_envelope: Schema | None
-) -> Iterator[ContractFinding]:
-    old_schema, new_schema = old.get("outputSchema"), new.get("outputSchema")
-    if old_schema is None and new_schema is None:
-        return
-    if old_schema is None:
+def list_schema_pairs(
+    old: SnapshotEntry, new: SnapshotEntry, old_tool: SnapshotEntry, new_tool: SnapshotEntry
+) -> list[SchemaPair]:
+    """Return the pairs of schemas of a tool; an envelope is compared once for all tools, so only its result is here."""
+    inputs = old_tool.get("inputSchema", {}), new_tool.get("inputSchema", {})
+    pairs = [SchemaPair(*inputs, ContractSide.INPUT, "/inputSchema")]
+    before, after = old_tool.get("outputSchema"), new_tool.get("outputSchema")
+    if before is None or after is None:
+        return pairs
+    if _has_envelope(old.get("envelope"), before) and _has_envelope(new.get("envelope"), after):
+        results = before["properties"]["result"], after["properties"]["result"]
+        return [*pairs, SchemaPair(*results, ContractSide.OUTPUT, "/outputSchema/properties/result")]
+    return [*pairs, SchemaPair(before, after, ContractSide.OUTPUT, "/outputSchema")]
+
+
+def _compare_output_presence(old: SnapshotEntry, new: SnapshotEntry) -> Iterator[ContractFinding]:
+    before, after = old.get("outputSchema"), new.get("outputSchema")
+    if before is None and after is not None:
         yield make_finding("OUTPUT_SCHEMA_ADDED", "/outputSchema", "The answer is described now.")
-    elif new_schema is None:
-        message = "The answer is no longer described."
-        yield make_finding("OUTPUT_SCHEMA_REMOVED", "/outputSchema", message)
-    elif _has_envelope(old_envelope, old_schema) and _has_envelope(new_envelope, new_schema):
-        # The envelope is compared once for all tools; here only the result in it is compared.
-        before, after = old_schema["properties"]["result"], new_schema["properties"]["result"]
-        yield from _compare_schema(before, after, ContractSide.OUTPUT, "/outputSchema/properties/result")
-    else:
-        yield from _compare_schema(old_schema, new_schema, ContractSide.OUTPUT)
+    elif before is not None and after is None:
+        yield make_finding("OUTPUT_SCHEMA_REMOVED", "/outputSchema", "The answer is no longer described.")
 
 
 def _has_envelope(envelope: Schema | None, schema: Schema) -> bool:
@@ -284,6 +302,7 @@ def normalize_snapshot(snapshot: Any) -> dict[str, Any]:
     Raises:
         SnapshotError: It is not a snapshot, or has another format.
     """
+    snapshot = _convert_listing(snapshot)
     if not isinstance(snapshot, Mapping) or not isinstance(snapshot.get("tools"), Mapping):
         raise SnapshotError('not a snapshot: it has no "tools"')
     if snapshot.get("snapshot") != SNAPSHOT_FORMAT:
@@ -301,6 +320,16 @@ def normalize_snapshot(snapshot: Any) -> dict[str, Any]:
         if not all(isinstance(alias, dict) and "name" in alias for alias in tool.get("aliases", [])):
             raise SnapshotError(f"{path}/aliases holds one without a name")
     return plain
+
+
+def _convert_listing(document: Any) -> Any:
+    """Accept the result of `tools/list`, with or without the JSON-RPC message around it."""
+    listing = document.get("result", document) if isinstance(document, Mapping) else document
+    tools = listing.get("tools") if isinstance(listing, Mapping) else None
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) and "name" in tool for tool in tools):
+        return document
+    entries = {tool["name"]: {key: value for key, value in tool.items() if key != "name"} for tool in tools}
+    return {"snapshot": SNAPSHOT_FORMAT, "tools": entries}
 
 
 FieldTypes = type | tuple[type, ...]

@@ -64,7 +64,7 @@ def build_report(
     sorted_findings = tuple(sorted(findings, key=lambda finding: finding.sort_key))
     levels = (finding.rule.level for finding in sorted_findings)
     required = max(levels, key=lambda level: level.rank, default=BumpLevel.NONE)
-    before, after = old.get("schemaVersion"), new.get("schemaVersion")
+    before, after = get_stated_version(old), get_stated_version(new)
     missing = [
         *_check_contract_version(before, after, required, sorted_findings),
         *_check_tool_versions(matching, sorted_findings),
@@ -77,6 +77,14 @@ def build_report(
         declared=get_declared_level(before, after),
         missing=tuple(missing),
     )
+
+
+def get_stated_version(snapshot: Mapping[str, Any]) -> str | None:
+    """Return the version of the contract, or else that of the server; None if it states no SemVer version."""
+    if snapshot.get("schemaVersion") is not None:
+        return str(snapshot["schemaVersion"])
+    version = (snapshot.get("server") or {}).get("version")
+    return version if isinstance(version, str) and _parse_version(version) is not None else None
 
 
 def get_declared_level(old: str | None, new: str | None) -> BumpLevel | None:
@@ -108,7 +116,7 @@ def _check_contract_version(
         if old is not None:
             yield f"The contract's version is gone; it was {old}."
         elif required is BumpLevel.MAJOR:
-            yield f"{_describe_cause(findings, required)}, and there is no contract version to declare it."
+            yield f"{_describe_cause(findings, required)}, and the server states no version that declares it."
         return
     if _parse_version(new) is None:
         yield f"The contract's version {new!r} is not a SemVer version."
