@@ -40,8 +40,8 @@ lint: $(READY) ## Style, types and the layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-contract: $(READY) ## Refuse a contract change since the newest release without its version bump
-	$(BIN)/cleats contract check
+contract: $(READY) ## Refuse a contract change without its version bump, by cleats-contract.toml
+	PATH="$(CURDIR)/$(BIN):$$PATH" cleats contract check
 
 docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks
 	$(BIN)/python -m cleats.cli.reference

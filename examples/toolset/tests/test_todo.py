@@ -42,7 +42,7 @@ def test_agents_share_one_list(environ: dict[str, str]) -> None:
 
 
 def test_the_contract_is_the_committed_one(environ: dict[str, str]) -> None:
-    check = [sys.executable, "-m", "cleats", "contract", "check", "--toolset", "todo"]
+    check = [sys.executable, "-m", "cleats", "contract", "check"]
     done = subprocess.run(check, cwd=HERE, env=environ, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr

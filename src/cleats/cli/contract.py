@@ -2,17 +2,29 @@
 
 import json
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NoReturn
 
 import click
 from click.core import ParameterSource
 
 from cleats.cli import tool_command as completion
 from cleats.cli.contract_comparison import compare_bounded
-from cleats.cli.contract_config import ContractConfig, ContractServer, load_config
+from cleats.cli.contract_config import ContractConfig, ContractServer, Threshold, load_config
+from cleats.cli.contract_files import (
+    COMMITTED_SNAPSHOT_PATH,
+    RELEASED_NAME,
+    RESULTS_NAME,
+    build_contract_files,
+    find_newest_release,
+    load_contract,
+    load_pair,
+    load_snapshot,
+    load_snapshot_at_ref,
+    take_own_snapshot,
+    write_snapshot,
+)
 from cleats.cli.contract_options import (
     ReportStyle,
     check_rule_names,
@@ -22,17 +34,11 @@ from cleats.cli.contract_options import (
     with_style_options,
 )
 from cleats.cli.output import UnusableInput, format_columns
-from cleats.contract.compat import RULES, BumpLevel, ContractReport, SnapshotError, explain_rule
+from cleats.contract.compat import RULES, BumpLevel, SnapshotError, explain_rule
 from cleats.contract.compat.ci_report import render_changelog
-from cleats.contract.snapshot import align_with_listing, attach_results, encode_snapshot, extract_results
-from cleats.contract.versions import RELEASE_VERSION_PATTERN
+from cleats.contract.snapshot import encode_snapshot
 from cleats.settings import Settings
 
-COMMITTED_SNAPSHOT_PATH = Path("contracts/tools.json")
-RESULTS_NAME = "results.json"
-"""The file beside the committed snapshot with the result schemas in full."""
-RELEASED_NAME = "released"
-"""The folder beside the committed snapshot with one full snapshot per released version."""
 LOCK_FILE_PATH = Path("mcp-contract.json")
 LEVEL_NAMES = [level.value for level in BumpLevel][1:]
 
@@ -62,7 +68,7 @@ def contract() -> None:
     Any MCP server, against a lock file:
       cleats contract check --server 'npx some-server' --update
       cleats contract check --server 'npx some-server'
-    All servers of the file cleats-contract.toml in this folder:
+    Everything that the file cleats-contract.toml in this folder lists:
       cleats contract check
     Two files:
       cleats contract diff old.json new.json
@@ -83,11 +89,11 @@ def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer 
       cleats contract snapshot --server 'uvx mcp-server-git' -o mcp-contract.json
       cleats contract snapshot --url https://example.org/mcp
     """
-    current_snapshot = _take_own_snapshot(settings, toolset) if server is None else server.take_snapshot()
+    current_snapshot = take_own_snapshot(settings, toolset) if server is None else server.take_snapshot()
     if output is None:
         click.echo(encode_snapshot(current_snapshot), nl=False)
     else:
-        _write_snapshot(output, current_snapshot)
+        write_snapshot(output, current_snapshot)
 
 
 @contract.command()
@@ -117,7 +123,7 @@ def diff(
 
     Example: cleats contract diff before.json after.json --format markdown
     """
-    report = style.print_report(*_load_pair(old, new), new)
+    report = style.print_report(*load_pair(old, new), new)
     if fail_on is not None and report.filter_by_level(BumpLevel(fail_on)):
         sys.exit(1)
     if fail_on is None and not report.ok:
@@ -134,7 +140,7 @@ def changelog(old: Path, new: Path, *, config_path: Path | None) -> None:
     Example: cleats contract changelog before.json after.json
     """
     try:
-        report = compare_bounded(*_load_pair(old, new), load_config(config_path).build_policy())
+        report = compare_bounded(*load_pair(old, new), load_config(config_path).build_policy())
     except SnapshotError as error:
         raise UnusableInput(str(error)) from None
     click.echo(render_changelog(report).encode(), nl=False)
@@ -201,7 +207,7 @@ def check(
     all but breaking ones pass, and --security warn also suspicious words. --update writes the lock
     file in any case. --against-ref takes the lock file of a git commit.
 
-    Where the file cleats-contract.toml is in this folder and lists servers, all of them are checked.
+    Where the file cleats-contract.toml is in this folder, everything that it lists is checked.
 
     Exits 0 when all is well, 1 when there is a contract problem, 2 when the check could not run.
 
@@ -217,24 +223,13 @@ def check(
         problem = _find_server_problem(server, lock, against_ref, threshold, style, accept=accept)
         if problem:
             _exit_with_problem(problem)
-    elif config.servers and toolset is None and not _names_own_contract():
+    elif config.has_subjects and toolset is None and not _names_own_contract():
+        for name in (*([None] if config.own_contract else []), *config.toolsets):
+            _check_own_contract(settings, name, against, against_ref, style, accept=accept)
         _check_configured_servers(settings, config, against_ref, threshold, style, accept=accept)
     else:
         reject_options("--server, --url or servers of a configuration", "fail_on", "security")
         _check_own_contract(settings, toolset, against, against_ref, style, accept=accept)
-
-
-class Threshold(NamedTuple):
-    """From where on a change of another server is a problem."""
-
-    level: BumpLevel
-    has_security: bool
-
-    def count_problems(self, report: ContractReport) -> int:
-        return sum(
-            finding.rule.level.rank >= self.level.rank or (finding.rule.security and self.has_security)
-            for finding in report.findings
-        )
 
 
 def _names_own_contract() -> bool:
@@ -268,10 +263,10 @@ def _check_configured_servers(
 def _check_own_contract(
     settings: Settings, toolset: str | None, path: Path, ref: str | None, style: ReportStyle, *, accept: bool
 ) -> None:
-    contract_files, current_snapshot = _build_contract_files(settings, toolset, path)
-    base_path = path if ref is not None else _find_newest_release(path) or path
+    contract_files, current_snapshot = build_contract_files(settings, toolset, path)
+    base_path = path if ref is not None else find_newest_release(path) or path
     if ref is not None or base_path.exists():
-        base_snapshot = _load_contract(base_path, ref)
+        base_snapshot = load_contract(base_path, ref)
         # Without a file of results, only what is listed can be compared.
         is_listed_only = base_path == path and ref is None and not path.with_name(RESULTS_NAME).exists()
         new_snapshot = json.loads(contract_files[path]) if is_listed_only else current_snapshot
@@ -286,7 +281,7 @@ def _check_own_contract(
             toolset_option = "" if toolset is None else f" --toolset {toolset}"
             accept_command = f"cleats contract check{toolset_option} --accept"
             _exit_with_problem(f"{file_path} is not the current contract; run: {accept_command}")
-        _write_snapshot(file_path, json.loads(data))
+        write_snapshot(file_path, json.loads(data))
 
 
 @contract.command()
@@ -322,15 +317,15 @@ def release(
       cleats contract release
       cleats contract release --replace
     """
-    _, current_snapshot = _build_contract_files(settings, toolset, against)
+    _, current_snapshot = build_contract_files(settings, toolset, against)
     release_path = against.parent / RELEASED_NAME / f"{current_snapshot['schemaVersion']}.json"
-    previous_path = _find_newest_release(against, without=release_path)
-    previous_snapshot = current_snapshot if previous_path is None else _load_snapshot(previous_path)
+    previous_path = find_newest_release(against, without=release_path)
+    previous_snapshot = current_snapshot if previous_path is None else load_snapshot(previous_path)
     if not style.print_report(previous_snapshot, current_snapshot, release_path).ok:
         sys.exit(1)
     if release_path.exists() and not is_replacement and release_path.read_bytes() != encode_snapshot(current_snapshot):
         _exit_with_problem(f"{release_path} has another contract; raise the version, or use --replace")
-    _write_snapshot(release_path, current_snapshot)
+    write_snapshot(release_path, current_snapshot)
 
 
 def _find_server_problem(
@@ -341,12 +336,12 @@ def _find_server_problem(
     if ref is None and not path.exists():
         if not accept:
             raise UnusableInput(f"there is no {path}; write it with --update")
-        _write_snapshot(path, current_snapshot)
+        write_snapshot(path, current_snapshot)
         return ""
-    base_snapshot = _load_snapshot(path) if ref is None else _load_snapshot_at_ref(ref, path)
+    base_snapshot = load_snapshot(path) if ref is None else load_snapshot_at_ref(ref, path)
     report = style.print_report(base_snapshot, current_snapshot, path)
     if accept:
-        _write_snapshot(path, current_snapshot)
+        write_snapshot(path, current_snapshot)
         return ""
     problem_count = threshold.count_problems(report)
     changes = f"{problem_count} change{'s' if problem_count > 1 else ''}"
@@ -383,100 +378,6 @@ def rules(rule: str | None) -> None:
     ]
     click.echo(format_columns(rows, indent=""))
     click.echo("\n+1: the schemaVersion of the tool has to rise as well.")
-
-
-# Taking, reading and writing snapshots
-
-
-def _load_pair(old: Path, new: Path) -> tuple[Any, Any]:
-    """Load two snapshots; our own contract is limited to what the listing of a running server has."""
-    old_snapshot, new_snapshot = _load_snapshot(old), _load_snapshot(new)
-    with suppress(TypeError, KeyError, AttributeError):  # not a snapshot, which the comparison reports
-        if "server" in new_snapshot and "server" not in old_snapshot and "envelope" in old_snapshot:
-            return align_with_listing(old_snapshot, new_snapshot)
-    return old_snapshot, new_snapshot
-
-
-def _build_contract_files(
-    settings: Settings, toolset: str | None, path: Path
-) -> tuple[dict[Path, bytes], dict[str, Any]]:
-    """Return the committed files of a contract by path, and its snapshot with the results in full."""
-    listed_snapshot = _take_own_snapshot(settings, toolset)
-    if toolset is not None:
-        return {path: encode_snapshot(listed_snapshot)}, listed_snapshot
-    full_snapshot = _take_own_snapshot(settings, None, full_results=True)
-    results = encode_snapshot(extract_results(full_snapshot))
-    return {path: encode_snapshot(listed_snapshot), path.with_name(RESULTS_NAME): results}, full_snapshot
-
-
-def _find_newest_release(path: Path, *, without: Path | None = None) -> Path | None:
-    releases = [
-        release_path
-        for release_path in (path.parent / RELEASED_NAME).glob("*.json")
-        if RELEASE_VERSION_PATTERN.fullmatch(release_path.stem) and release_path != without
-    ]
-    return max(releases, key=lambda release_path: [int(part) for part in release_path.stem.split(".")], default=None)
-
-
-def _load_contract(path: Path, ref: str | None) -> Any:
-    """Load a committed contract, with the results in full if there is a file of them beside it."""
-    results_path = path.with_name(RESULTS_NAME)
-    if ref is None:
-        snapshot = _load_snapshot(path)
-        return attach_results(snapshot, _load_snapshot(results_path)) if results_path.exists() else snapshot
-    snapshot = _load_snapshot_at_ref(ref, path)
-    with suppress(UnusableInput):  # before there was such a file, the snapshot itself had them in full
-        return attach_results(snapshot, _load_snapshot_at_ref(ref, results_path))
-    return snapshot
-
-
-def _take_own_snapshot(settings: Settings, toolset: str | None, *, full_results: bool = False) -> dict[str, Any]:
-    from cleats import app  # noqa: PLC0415 - only for our own contract
-    from cleats.cli.tools import check_toolsets  # noqa: PLC0415
-
-    if toolset in app.BUILTIN_TOOLSETS:
-        raise click.UsageError(f"{toolset} is part of our own contract; leave --toolset out")
-    if toolset is not None:
-        check_toolsets((toolset,))
-    return app.build_contract_snapshot(settings, toolset, full_results=full_results)
-
-
-def _load_snapshot(path: Path) -> Any:
-    try:
-        return _parse_snapshot(path.read_bytes(), str(path))
-    except OSError as error:
-        raise UnusableInput(f"{path}: {error.strerror}") from None
-
-
-def _load_snapshot_at_ref(ref: str, path: Path) -> Any:
-    import anyio  # noqa: PLC0415
-
-    from cleats.system.processes import process  # noqa: PLC0415
-
-    object_name = f"{ref}:./{path.as_posix()}"
-    try:
-        completed = anyio.run(process.run, ["git", "show", "--end-of-options", object_name])
-    except process.StartError as error:
-        raise UnusableInput(str(error)) from None
-    if completed.exit_code != 0:
-        raise UnusableInput(completed.stderr.decode(errors="replace").strip())
-    return _parse_snapshot(completed.stdout, object_name)
-
-
-def _parse_snapshot(data: bytes, name: str) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise UnusableInput(f"{name} is not JSON") from None
-
-
-def _write_snapshot(path: Path, current_snapshot: dict[str, Any]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode_snapshot(current_snapshot))
-    except OSError as error:
-        raise UnusableInput(f"{path}: {error.strerror}") from None
-    click.echo(f"Wrote {path}.", err=True)
 
 
 # Reporting

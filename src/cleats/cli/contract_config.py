@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from cleats.cli.output import UnusableInput
-from cleats.contract.compat import RULES, BumpLevel, ContractPolicy, RuleException
+from cleats.contract.compat import RULES, BumpLevel, ContractPolicy, ContractReport, RuleException
 
 CONFIG_PATH: Final = Path("cleats-contract.toml")
 DEFAULT_TIMEOUT_SECONDS: Final = 30.0
@@ -83,7 +83,15 @@ class ContractConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, r
     security: Literal["fail", "warn"] = "fail"
     rules: dict[str, LevelName] = {}
     exceptions: list[ExceptionConfig] = []
+    own_contract: bool = False
+    """Whether the contract of Cleats itself is checked too, in its repository."""
+    toolsets: list[str] = []
+    """The installed toolsets whose contract is in this repository."""
     servers: dict[str, ServerConfig] = {}
+
+    @property
+    def has_subjects(self) -> bool:
+        return self.own_contract or bool(self.toolsets or self.servers)
 
     def build_policy(self, server: str | None = None) -> ContractPolicy:
         """Return the policy of the file, for one of its servers."""
@@ -93,6 +101,19 @@ class ContractConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, r
             exceptions=tuple(RuleException(**msgspec.structs.asdict(item)) for item in self.exceptions),
             server=server,
             today=datetime.now(UTC).date(),
+        )
+
+
+class Threshold(NamedTuple):
+    """From where on a change of another server is a problem."""
+
+    level: BumpLevel
+    has_security: bool
+
+    def count_problems(self, report: ContractReport) -> int:
+        return sum(
+            finding.rule.level.rank >= self.level.rank or (finding.rule.security and self.has_security)
+            for finding in report.findings
         )
 
 

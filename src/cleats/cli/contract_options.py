@@ -49,7 +49,8 @@ class ReportStyle:
             raise UnusableInput(f"{path}: {error}") from None
         # Reports for programs are written as bytes, so that they are UTF-8 in every locale.
         text = self._render_report(report, path).rstrip("\n")
-        click.echo(text if self.shape == "text" else text.encode())
+        if text:
+            click.echo(text if self.shape == "text" else text.encode())
         return report
 
     def _render_report(self, report: ContractReport, path: Path) -> str:

@@ -16,6 +16,7 @@ from cleats import app
 from cleats.cli.main import cli
 from cleats.cli.output import format_duration
 from cleats.cli.tools import describe_hints, first_sentence, format_examples, list_arguments
+from cleats.contract.compat import RULES
 from cleats.contract.errors import CODES_BEYOND_SPECS, KERNEL_CODES, ErrorCode
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool, Toolset
@@ -57,7 +58,30 @@ def render_pages() -> dict[str, str]:
         "http.md": _assemble_page("HTTP", [render_http_page().rstrip()]),
         "settings.md": _assemble_page("Settings", render_settings_page()),
         "commands.md": _assemble_page("Commands", _render_command(cli, click.Context(cli, info_name="cleats"))),
+        "contract-rules.md": _assemble_page("Contract rules", render_rules_page()),
     }
+
+
+def render_rules_page() -> Iterator[str]:
+    """Yield the page about the rules of `cleats contract`: what each means, an example, and what to do."""
+    yield (
+        "Every change that [`cleats contract`](contract.md) reports has a rule. Its level is the part of the version"
+        " that has to rise; `major` is breaking. `cleats contract explain RULE` prints a section of this page."
+    )
+    yield render_table(
+        ("Rule", "Level", "What changed"),
+        [
+            (f"[`{rule.id}`](#{rule.id.lower()})", rule.level.value, first_sentence(rule.purpose))
+            for rule in RULES.values()
+        ],
+    )
+    for rule in RULES.values():
+        notes = ["The `schemaVersion` of the tool has to rise as well."] if rule.integer else []
+        notes += ["It belongs to the security class."] if rule.security else []
+        yield f"## {rule.id}"
+        yield " ".join([f"Level {rule.level.value}.", rule.purpose, *notes])
+        yield f"What to do: {rule.fix}"
+        yield f"```json\n{rule.before}\n```\n\nbecomes\n\n```json\n{rule.after}\n```"
 
 
 def render_http_page() -> str:
