@@ -14,7 +14,8 @@ from tests.support.paths import REPOSITORY_ROOT, TESTS_FOLDER
 
 STOCK_SERVER_PATH = TESTS_FOLDER / "fixtures" / "stock_server.py"
 COMMAND_TIMEOUT_SECONDS = 60
-TOOL = {"name": "add", "description": "Add.", "inputSchema": {"type": "object", "properties": {"a": {}}}}
+SCHEMA = {"type": "object", "properties": {"a": {}}}
+TOOL = {"name": "add", "description": "Add.", "inputSchema": SCHEMA}
 
 
 def run_script(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +45,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def break_server(project: Path) -> None:
-    (project / "tools.json").write_text(json.dumps([{**TOOL, "inputSchema": {"type": "object", "required": ["a"]}}]))
+    (project / "tools.json").write_text(json.dumps([{**TOOL, "inputSchema": {**SCHEMA, "required": ["a"]}}]))
 
 
 def load_yaml(name: str) -> Any:
