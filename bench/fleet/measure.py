@@ -10,7 +10,7 @@ import anyio
 
 from bench.fleet.world import BenchFleet, read_child_cpu_seconds, run_postgres, wait_until
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
-from cleats.toolsets.launch.store.model import NewRun, RecordedStep, RunLease
+from cleats.toolsets.launch.store.model import RecordedStep, Run, RunLease
 from cleats.toolsets.launch.store.postgres_store import PostgresStore
 
 CONNECTION_COUNT = 8
@@ -81,7 +81,7 @@ def measure_records(count: int) -> float:
 
 def _create_lease(store: PostgresStore, number: int) -> RunLease:
     config = {"product_slug": "bench"}
-    new = NewRun(
+    new = Run(
         run_id=f"r_bench_{number:04}",
         product_slug="bench",
         config=config,

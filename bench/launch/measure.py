@@ -18,7 +18,7 @@ from bench.calls.process import BenchmarkError, ServerProcess, limit_time, run_s
 from bench.calls.wire import build_initialize, build_initialized
 from bench.launch import world
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
-from cleats.toolsets.launch.store.model import NewRun, RecordedStep
+from cleats.toolsets.launch.store.model import RecordedStep, Run
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 MEDIAN_CALLS = 100
@@ -93,7 +93,7 @@ def measure_journal(count: int) -> LaunchFigures:
     with TemporaryDirectory() as name:
         store = SqliteStore(Path(name) / "runs.sqlite")
         config = {"product_slug": "x", "required_sections": ["docs"]}
-        new = NewRun(
+        new = Run(
             run_id=world.FIRST_RUN_ID,
             product_slug="x",
             config=config,

@@ -11,7 +11,7 @@ from typing import Any
 
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.states import RunState
-from cleats.toolsets.launch.store.model import NewRun, RecordedStep, make_state_event
+from cleats.toolsets.launch.store.model import RecordedStep, Run, make_state_event
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 EXAMPLES_FOLDER = Path(__file__).parents[2] / "examples" / "launch"
@@ -32,7 +32,7 @@ def create_runs(home: Path, count: int) -> None:
     """Create this many runs, each as large as a run of a small package at its request."""
     store = SqliteStore(locate_store(home))
     config = {"product_slug": PRODUCT_SLUGS[0], "required_sections": ["docs"], "notes": "x" * 2000}
-    new = NewRun(
+    new = Run(
         run_id=FIRST_RUN_ID,
         product_slug=PRODUCT_SLUGS[0],
         config=config,

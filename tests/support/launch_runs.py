@@ -9,10 +9,11 @@ from typing import Any
 
 from opentelemetry.trace import Tracer
 
+from cleats.runtime.telemetry import LocalTracer, discard_spans
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.drive.pipeline import STEP_KINDS
-from cleats.toolsets.launch.drive.run_driver import RecordObserver
+from cleats.toolsets.launch.drive.run_driver import DriverResources, RecordObserver
 from cleats.toolsets.launch.runs import artifacts as documents
 from cleats.toolsets.launch.runs.job import ProgressCallback, StepResult, WorkerJob, WorkerLauncher, parse_event_drafts
 from cleats.toolsets.launch.runs.states import RunState
@@ -100,19 +101,15 @@ def create_engine(
     tracer: Tracer | None = None,
 ) -> RunEngine:
     """Create an engine with the small worker, in processes or `inline`, and a store."""
-    test_engine = RunEngine(
-        store or close_after_test(SqliteStore(tmp_path / "runs.db")),
-        tmp_path / "runs",
-        functions=WORKER_FUNCTIONS,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY_ROOT)},
-        grace=0.2,
-        pace=pace,
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY_ROOT)}
+    resources = DriverResources(
+        store=store or close_after_test(SqliteStore(tmp_path / "runs.db")),
+        runs=tmp_path / "runs",
+        workers=InlineWorkers({}, None, 0.2) if inline else WorkerLauncher(WORKER_FUNCTIONS, env, 0.2),
         observe=observe,
-        tracer=tracer,
+        tracer=tracer or LocalTracer(discard_spans),
     )
-    if inline:
-        test_engine._resources = replace(test_engine._resources, workers=InlineWorkers({}, None, 0.2))
-    return test_engine
+    return RunEngine(resources, pace)
 
 
 def build_config(mode: str = "auto", **values: Any) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from cleats.runtime import spans
 from cleats.runtime.background_writer import log_to_stderr
 from cleats.runtime.server_status import ServerStatus
 from cleats.toolsets.launch.drive.engine import RunEngine
+from cleats.toolsets.launch.drive.run_driver import DriverResources
+from cleats.toolsets.launch.runs.job import WorkerLauncher
 from cleats.toolsets.launch.service import LaunchService
 from cleats.toolsets.launch.setup import STORE_FILE_NAME, get_launch_folder
 from cleats.toolsets.launch.store.model import Run
@@ -42,15 +44,14 @@ class SmallLaunches(LaunchService):
     @cached_property
     def engine(self) -> RunEngine:
         launch_folder = get_launch_folder(self._settings)
-        return SmallEngine(
-            SqliteStore(launch_folder / STORE_FILE_NAME),
-            launch_folder / "runs",
-            functions=WORKER_FUNCTIONS,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY_ROOT)},
-            grace=0.2,
-            pace=TEST_PACE,
+        env = {**os.environ, "PYTHONPATH": str(REPOSITORY_ROOT)}
+        resources = DriverResources(
+            store=SqliteStore(launch_folder / STORE_FILE_NAME),
+            runs=launch_folder / "runs",
+            workers=WorkerLauncher(WORKER_FUNCTIONS, env, 0.2),
             tracer=spans.get_tracer(self._settings),
         )
+        return SmallEngine(resources, TEST_PACE)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.store import sqlite_store
-from cleats.toolsets.launch.store.model import NewRun, RunLease
+from cleats.toolsets.launch.store.model import Run, RunLease
 from cleats.toolsets.launch.store.run_files import clean_runs
 from cleats.toolsets.launch.store.run_store import RunStore
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[RunStore]:
 
 def create_ended_run(store: RunStore, runs: Path, name: str) -> RunFolder:
     config = {"product_slug": "zip"}
-    new_run = NewRun(
+    new_run = Run(
         run_id=name,
         product_slug="zip",
         config=config,

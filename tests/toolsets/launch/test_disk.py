@@ -17,7 +17,7 @@ from cleats.toolsets.launch.git.client import HardenedGit
 from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
 from cleats.toolsets.launch.store import sqlite_store
-from cleats.toolsets.launch.store.model import NewRun
+from cleats.toolsets.launch.store.model import Run
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.telemetry.api import TelemetryApi
 from cleats.toolsets.launch.telemetry.ledger import TelemetryLedger
@@ -37,9 +37,9 @@ def summarize_error(error: ToolError) -> tuple[ErrorCode, bool, str]:
     return error.code, error.retryable, error.details["cause_class"]
 
 
-def build_new_run(key: str = "") -> NewRun:
+def build_new_run(key: str = "") -> Run:
     padding = {"padding": "x" * 50_000}
-    return NewRun(run_id=TEST_RUN_ID, product_slug="s", config=padding, shown_config={}, config_hash="h", key=key)
+    return Run(run_id=TEST_RUN_ID, product_slug="s", config=padding, shown_config={}, config_hash="h", key=key)
 
 
 def test_a_store_without_room_says_so_and_works_once_there_is_some(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.states import STATE_ORDER, RunState
-from cleats.toolsets.launch.store.model import NewRun, make_state_event
+from cleats.toolsets.launch.store.model import Run, make_state_event
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from tests.support.http_client import CLEATS_COMMAND, WebServer, run_web_server
 from tests.support.launch_runs import TEST_RUN_ID
@@ -18,7 +18,7 @@ from tests.support.requirements import requirement
 
 def create_done_run(home: Path) -> None:
     store = SqliteStore(home / ".local/share/cleats/launch/runs.sqlite")
-    new = NewRun(run_id=TEST_RUN_ID, product_slug="s", config={}, shown_config={}, config_hash="h")
+    new = Run(run_id=TEST_RUN_ID, product_slug="s", config={}, shown_config={}, config_hash="h")
     store.create(new, [EventDraft("RUN_CREATED", {"required_sections": []})], NO_TRACE)
     lease = store.acquire(TEST_RUN_ID, "test", 60)
     assert lease is not None

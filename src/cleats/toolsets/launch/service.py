@@ -86,10 +86,7 @@ class LaunchService:
                 self.engine.store.close()
 
     async def start(self, arguments: ToolArguments, context: Context) -> AnswerBody:
-        from cleats.toolsets.launch.config.normalise import normalise_config  # noqa: PLC0415 - as above
-
-        config = await to_thread.run_sync(normalise_config, arguments["run_config"], self._settings)
-        run = await self._create_run(config, arguments, "", context)
+        run = await self._create_run(arguments["run_config"], arguments, "", context)
         return {"run_id": run.run_id, "state": run.state.value}
 
     async def start_from_url(self, arguments: ToolArguments, context: Context) -> AnswerBody:
@@ -99,8 +96,8 @@ class LaunchService:
         derived_config = derive.describe_page_config(arguments["url"], self._settings)
         run = await self._find_existing(arguments, request_hash)
         if run is None:
-            derived = await derive.derive_from_product_url(arguments["url"], self._settings, self._git_env)
-            run = await self._create_derived(derived.config, arguments, request_hash, context)
+            config = await derive.derive_from_product_url(arguments["url"], self._settings, self._git_env)
+            run = await self._create_run(config, arguments, request_hash, context)
         return await self._answer_started(run, derived_config, context)
 
     async def start_from_repository(self, arguments: ToolArguments, context: Context) -> AnswerBody:
@@ -111,8 +108,8 @@ class LaunchService:
         run = await self._find_existing(arguments, request_hash)
         if run is None:
             context.progress("Looking at the repository.", phase="discovery")
-            derived = await derive.derive_from_repository_url(url, self._settings, self._git_env)
-            run = await self._create_derived(derived.config, arguments, request_hash, context)
+            config = await derive.derive_from_repository_url(url, self._settings, self._git_env)
+            run = await self._create_run(config, arguments, request_hash, context)
         return await self._answer_started(run, derive.describe_repository_config(run.config), context)
 
     async def get_status(self, arguments: ToolArguments, context: Context) -> AnswerBody:
@@ -156,19 +153,11 @@ class LaunchService:
 
     async def fix_next(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         run_id = _read_run_id(arguments, context)
-        outcome = await self.engine.fix_next(run_id, caller=_make_caller(context))
-        return {
-            "run_id": run_id,
-            "fixed_issue_id": outcome.issue_id,
-            "applied_patch_ids": list(outcome.patch_ids),
-            "remaining_blockers": outcome.remaining,
-            "validation_report": outcome.report,
-        }
+        return {"run_id": run_id, **await self.engine.fix_next(run_id, caller=_make_caller(context))}
 
     async def resume(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         run_id = _read_run_id(arguments, context)
-        status = await self.engine.resume(run_id, caller=_make_caller(context))
-        return {"run_id": run_id, "status": status}
+        return {"run_id": run_id, "status": await self.engine.resume(run_id, caller=_make_caller(context))}
 
     async def cancel(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         run_id = _read_run_id(arguments, context)
@@ -177,8 +166,7 @@ class LaunchService:
 
     async def open_pr(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         run_id = _read_run_id(arguments, context)
-        publication = await self.engine.open_pr(run_id, caller=_make_caller(context))
-        return {"run_id": run_id, **publication}
+        return {"run_id": run_id, **await self.engine.open_pr(run_id, caller=_make_caller(context))}
 
     async def read_artifact(self, run_id: str, name: str) -> "RunArtifact":
         """Return an artifact of a run, or one of the documents that every run has.
@@ -210,20 +198,13 @@ class LaunchService:
         key = arguments.get("idempotency_key")
         return await self.engine.find_existing(key, request_hash) if key else None
 
-    async def _create_derived(
-        self, config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context
-    ) -> "Run":
-        from cleats.toolsets.launch.config.normalise import normalise_config  # noqa: PLC0415 - as above
-
-        normalised = await to_thread.run_sync(normalise_config, config, self._settings)
-        return await self._create_run(normalised, arguments, request_hash, context)
-
     async def _create_run(
-        self, config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context
+        self, raw_config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context
     ) -> "Run":
-        from cleats.toolsets.launch.config.normalise import hash_config  # noqa: PLC0415 - as above
+        from cleats.toolsets.launch.config.normalise import hash_config, normalise_config  # noqa: PLC0415 - as above
         from cleats.toolsets.launch.config.secrets import redact_config  # noqa: PLC0415
 
+        config = await to_thread.run_sync(normalise_config, raw_config, self._settings)
         run, _ = await self.engine.create(
             config,
             config_hash=hash_config(config),

@@ -8,7 +8,9 @@ from cleats.settings import Settings, get_environment
 from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
-from cleats.toolsets.launch.drive.run_driver import RecordObserver
+from cleats.toolsets.launch.drive.pipeline import WORKER_FUNCTIONS
+from cleats.toolsets.launch.drive.run_driver import DriverResources, RecordObserver
+from cleats.toolsets.launch.runs.job import WorkerLauncher
 from cleats.toolsets.launch.store.run_store import RunStore
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
@@ -28,17 +30,17 @@ def get_launch_folder(settings: Settings) -> Path:
 def build_engine(settings: Settings, observe: RecordObserver = lambda _run, _events: None) -> RunEngine:
     """Build the engine with its store; nothing is started. `observe` is called for every record."""
     runs_dir = settings.launch.runs_dir
-    return RunEngine(
-        open_store(settings),
-        Path(runs_dir) if runs_dir else get_launch_folder(settings) / "runs",
-        settings=build_worker_settings(settings),
+    resources = DriverResources(
+        store=open_store(settings),
+        runs=Path(runs_dir) if runs_dir else get_launch_folder(settings) / "runs",
+        workers=WorkerLauncher(WORKER_FUNCTIONS, _build_worker_env(settings), settings.grace),
         secrets=load_secrets(settings),
-        env=_build_worker_env(settings),
-        grace=settings.grace,
-        pace=LeaseTiming(lease_seconds=settings.launch.lease, renew_seconds=settings.launch.lease / 5),
+        settings=build_worker_settings(settings),
         observe=observe,
         tracer=spans.get_tracer(settings),
     )
+    lease = settings.launch.lease
+    return RunEngine(resources, LeaseTiming(lease_seconds=lease, renew_seconds=lease / 5))
 
 
 def build_worker(settings: Settings, concurrency: int) -> "FleetWorker":

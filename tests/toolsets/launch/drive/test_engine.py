@@ -155,10 +155,10 @@ async def test_fixes_take_one_issue_each_until_nothing_is_wrong(runs: RunEngine)
     one = await runs.fix_next(run.run_id)
     two = await runs.fix_next(run.run_id)
 
-    assert [one.issue_id, two.issue_id] == [issue["issue_id"] for issue in first]
-    assert one.patch_ids == ("patch_BAD1",)
-    assert (one.remaining, two.remaining) == (1, 0)
-    assert two.report["ok"]
+    assert [one["fixed_issue_id"], two["fixed_issue_id"]] == [issue["issue_id"] for issue in first]
+    assert one["applied_patch_ids"] == ["patch_BAD1"]
+    assert (one["remaining_blockers"], two["remaining_blockers"]) == (1, 0)
+    assert two["validation_report"]["ok"]
     assert runs.store.get(run.run_id).state is RunState.READY_FOR_PR
     assert "ISSUE_RESOLVED" in list_event_types(runs, run)
 
@@ -173,8 +173,9 @@ async def test_a_rule_that_finds_nothing_to_change_counts_and_the_next_issue_has
     something = await runs.fix_next(run.run_id)
     error = await catch_tool_error(runs.fix_next(run.run_id))
 
-    assert (empty_fix.issue_id, empty_fix.patch_ids, empty_fix.remaining) == (None, (), 3)
-    assert something.issue_id is not None
+    assert (empty_fix["fixed_issue_id"], empty_fix["applied_patch_ids"]) == (None, [])
+    assert empty_fix["remaining_blockers"] == 3
+    assert something["fixed_issue_id"] is not None
     assert error.code is ErrorCode.FIX_EXHAUSTED
     assert error.details == {"reason": "no_fixable_issue"}
     assert runs.store.get(run.run_id).state is RunState.VALIDATING
@@ -202,14 +203,14 @@ async def test_a_fix_that_opens_a_blocker_in_another_gate_ends_the_run(runs: Run
     fix_result = await runs.fix_next(run.run_id)
     error = await catch_tool_error(runs.fix_next(run.run_id))
 
-    assert (fix_result.patch_ids, fix_result.remaining) == (("patch_BAD7",), 2)
-    assert not fix_result.report["ok"]
+    assert (fix_result["applied_patch_ids"], fix_result["remaining_blockers"]) == (["patch_BAD7"], 2)
+    assert not fix_result["validation_report"]["ok"]
     assert error.code is ErrorCode.ILLEGAL_STATE
     *_, failure_event, state_event = runs.store.list_events(run.run_id)
     assert failure_event.type == "RUN_FAILED"
     assert failure_event.payload["error"] == {
         "code": "GATE_FAILED",
-        "message": f"the fix of {fix_result.issue_id} opened a blocker in style: WORSE",
+        "message": f"the fix of {fix_result['fixed_issue_id']} opened a blocker in style: WORSE",
         "retryable": False,
     }
     assert state_event.payload == {"old_state": "VALIDATING", "new_state": "FAILED"}
@@ -244,7 +245,7 @@ async def test_a_blocker_that_may_not_be_the_doing_of_a_fix_does_not_end_the_run
 
     fix_result = await runs.fix_next(run.run_id)
 
-    assert not fix_result.report["ok"]
+    assert not fix_result["validation_report"]["ok"]
     assert runs.store.get(run.run_id).state is RunState.VALIDATING
 
 
@@ -257,7 +258,7 @@ async def test_a_blocker_that_the_run_has_had_before_may_come_back(runs: RunEngi
 
     fix_result = await runs.fix_next(run.run_id)
 
-    assert [issue["message"] for issue in fix_result.report["issues"]] == ["WORSE"]
+    assert [issue["message"] for issue in fix_result["validation_report"]["issues"]] == ["WORSE"]
     assert runs.store.get(run.run_id).state is RunState.VALIDATING
 
 
@@ -382,7 +383,7 @@ async def test_a_step_that_fails_leaves_what_says_why_and_nothing_else(tmp_path:
 
     await catch_tool_error(runs.resume(run.run_id))
 
-    artifacts_index = (await runs.get_snapshot(run.run_id))["artifacts_index"]
+    artifacts_index = runs.store.get_snapshot(run.run_id)["artifacts_index"]
     folder = RunFolder(tmp_path / "runs" / run.run_id)
     assert list(artifacts_index) == ["why.json"]
     assert json.loads(folder.get_object(artifacts_index["why.json"]["sha256"])) == {"line": 3}
@@ -441,8 +442,8 @@ async def test_a_fix_that_does_not_fit_any_more_is_dropped_and_the_worktree_look
     dropped = await runs.fix_next(run.run_id)
     second = await runs.fix_next(run.run_id)
 
-    assert (dropped.issue_id, dropped.patch_ids) == (None, ())
-    assert second.patch_ids == ("patch_BAD2",)
+    assert (dropped["fixed_issue_id"], dropped["applied_patch_ids"]) == (None, [])
+    assert second["applied_patch_ids"] == ["patch_BAD2"]
     assert list_recorded_steps(runs, run)[9:] == [
         *("fix:1", "rewind:1", "validate:2", "fix:2", "apply:fix:2", "validate:3"),
     ]

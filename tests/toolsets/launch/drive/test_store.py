@@ -20,7 +20,6 @@ from cleats.toolsets.launch.runs.snapshot import replay_events
 from cleats.toolsets.launch.runs.states import IllegalTransition, RunState
 from cleats.toolsets.launch.store.model import (
     LeaseLost,
-    NewRun,
     RecordedStep,
     Run,
     RunLease,
@@ -59,9 +58,9 @@ def store(store_factory: StoreFactory) -> RunStore:
     return store_factory()
 
 
-def build_new_run(**changes: Any) -> NewRun:
+def build_new_run(**changes: Any) -> Run:
     config = {"product_slug": "zip"}
-    base = NewRun(
+    base = Run(
         run_id=make_run_id(),
         product_slug="zip",
         config=config,

@@ -14,7 +14,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import make_settings
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.quickstart import derive, signals
-from cleats.toolsets.launch.quickstart.signals import MIN_CONFIDENCE, Guess, Signal, guess_value
+from cleats.toolsets.launch.quickstart.signals import GUESSED_FIELDS, MIN_CONFIDENCE, Guess, Signal, guess_value
 from cleats.toolsets.launch.quickstart.urls import HostedRepository
 from tests.support.launch_remotes import GITHUB_URL, create_repository, redirect_github
 from tests.support.requirements import requirement
@@ -35,7 +35,7 @@ def make_guesses(
     texts = texts or {}
     repository = HostedRepository("github.com", owner, name)
     observed_signals = signals.collect_signals(repository, (*texts, *names), texts, profile)
-    return {field: guess_value(field, observed_signals) for field in derive.GUESSED_FIELDS}
+    return {field: guess_value(field, observed_signals) for field in GUESSED_FIELDS}
 
 
 def read_values(guesses: Mapping[str, Guess]) -> tuple[str, str]:
@@ -244,7 +244,7 @@ def test_exactly_eighty_percent_does_not_exceed_eighty_percent() -> None:
 # Against repositories that git can reach: bare ones on this machine under the names of GitHub.
 
 
-def derive_config(url: str, env: Mapping[str, str], **changes: Any) -> derive.DerivedConfig:
+def derive_config(url: str, env: Mapping[str, str], **changes: Any) -> dict[str, Any]:
     settings = make_settings(**changes)
     return anyio.run(derive.derive_from_repository_url, url, settings, env)
 
@@ -258,7 +258,7 @@ def test_a_repository_becomes_a_minimal_configuration_pinned_to_its_head(tmp_pat
 
     derived_config = derive_config(url + ".git", env)
 
-    assert derived_config.summary == {
+    assert derive.describe_repository_config(derived_config) == {
         "family": "3d",
         "target_platform": "python",
         "locales": ["en"],
@@ -267,7 +267,7 @@ def test_a_repository_becomes_a_minimal_configuration_pinned_to_its_head(tmp_pat
         "github_repo_url": url,
         "github_ref": repo.head_commit,
     }
-    assert derived_config.config["required_sections"] == ["products", "docs", "reference", "kb", "blog"]
+    assert derived_config["required_sections"] == ["products", "docs", "reference", "kb", "blog"]
 
 
 @requirement("e:repo:ambiguous", "e:repo:deterministic")

@@ -13,7 +13,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import make_settings
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.quickstart import derive, urls
-from cleats.toolsets.launch.quickstart.urls import HostedRepository, NameMatch, ProductPage
+from cleats.toolsets.launch.quickstart.urls import NameMatch, ProductPage
 from tests.support.requirements import requirement
 from tests.support.shell import LAW_SETTINGS
 
@@ -216,7 +216,7 @@ def test_the_address_of_a_page_in_the_plan_is_one_that_is_read() -> None:
     ],
 )
 def test_the_name_of_a_repository_follows_the_convention_or_says_nothing(name: str, expected_names: NameMatch) -> None:
-    assert urls.match_repository_name(HostedRepository("github.com", "o", name), ASPOSE_PROFILE) == expected_names
+    assert urls.match_name(ASPOSE_PROFILE.repositories.names, name, ASPOSE_PROFILE) == expected_names
 
 
 @requirement("e:repo:invalid-url")

@@ -1,5 +1,6 @@
 """Tests of publishing: three drivers, each called twice as after a lost answer or a kill."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,8 @@ import anyio
 import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.publish import commit_service
-from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher, ServiceClient, ServiceReply
+from cleats.system.http_client import HttpReply
+from cleats.toolsets.launch.publish.commit_service import RETRIES, CommitServicePublisher, ServiceClient
 from cleats.toolsets.launch.publish.git_publisher import GitPublisher
 from cleats.toolsets.launch.publish.github_publisher import GITHUB_HEADERS, GitHubPublisher
 from cleats.toolsets.launch.publish.model import ChangedFile, ChangePublisher, RunChange
@@ -59,6 +60,8 @@ def build_change(world: FakeForge, **changes: Any) -> RunChange:
     return RunChange(**{**facts, **changes})
 
 
+FAST_RETRIES = replace(RETRIES, pause=0.001)
+
 PublisherFactory = Callable[[FakeForge, Path], tuple[ChangePublisher, RunChange]]
 
 
@@ -69,12 +72,14 @@ def create_git_publisher(world: FakeForge, tmp_path: Path) -> tuple[ChangePublis
 
 
 def create_service_publisher(world: FakeForge, tmp_path: Path) -> tuple[ChangePublisher, RunChange]:
-    service = ServiceClient("The commit service", world.base, world.token, pause=0.001)
+    service = ServiceClient(name="The commit service", base_url=world.base, token=world.token, retries=FAST_RETRIES)
     return CommitServicePublisher(service), build_change(world)
 
 
 def create_github_publisher(world: FakeForge, tmp_path: Path) -> tuple[ChangePublisher, RunChange]:
-    service = ServiceClient("The forge", world.base, world.token, GITHUB_HEADERS, pause=0.001)
+    service = ServiceClient(
+        name="The forge", base_url=world.base, token=world.token, headers=GITHUB_HEADERS, retries=FAST_RETRIES
+    )
     return GitHubPublisher(service), build_change(world)
 
 
@@ -150,11 +155,11 @@ def test_a_service_that_is_away_for_a_moment_is_waited_for(
 
 @pytest.mark.parametrize("before", [0, 290, 299, 400])
 def test_a_token_that_a_service_repeats_is_told_nobody_not_even_in_part(before: int) -> None:
-    service = ServiceClient("The forge", "http://127.0.0.1:1", "t0ken-of-the-forge")
+    service = ServiceClient(name="The forge", base_url="http://127.0.0.1:1", token="t0ken-of-the-forge")
     repeated_token = "x" * before + " " + service.token
 
     error = service.error_from_reply(
-        ServiceReply(403, {"message": repeated_token, "code": repeated_token}), "the branch"
+        HttpReply(403, json.dumps({"message": repeated_token, "code": repeated_token}).encode()), "the branch"
     )
 
     assert "t0k" not in str(error)
@@ -227,7 +232,7 @@ def test_a_service_that_cannot_be_reached_is_a_reason_to_try_again_later(
 
     assert caught.value.code is ErrorCode.COMMIT_SERVICE_ERROR
     assert caught.value.retryable
-    assert caught.value.details["attempts"] == commit_service.MAX_ATTEMPTS
+    assert caught.value.details["attempts"] == RETRIES.tries
 
 
 @every_driver

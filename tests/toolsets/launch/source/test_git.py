@@ -8,7 +8,7 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.git import client
-from cleats.toolsets.launch.git.faults import GitFault, classify_fault
+from cleats.toolsets.launch.git.faults import classify_fault
 from cleats.toolsets.launch.patching.path_guard import list_changed_paths
 from tests.support.git_repositories import GitCheckout, is_trap_sprung, write_trap_program
 from tests.support.requirements import requirement
@@ -130,7 +130,7 @@ async def test_only_a_failing_network_is_worth_another_try(tmp_path: Path) -> No
     ],
 )
 async def test_what_git_says_is_understood(stderr: str, fault: str) -> None:
-    assert classify_fault(stderr) is GitFault(fault)
+    assert classify_fault(stderr).reason == fault
 
 
 @requirement("e:code:internal")

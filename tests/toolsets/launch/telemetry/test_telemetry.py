@@ -17,7 +17,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.routes import RouteAnswer, RouteHandler, RouteRequest
 from cleats.toolsets.launch.drive.step_events import make_cancellation_events
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
-from cleats.toolsets.launch.store.model import NewRun
+from cleats.toolsets.launch.store.model import Run
 from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.telemetry import journal_records
 from cleats.toolsets.launch.telemetry import ledger as ledgers
@@ -85,7 +85,7 @@ def create_finished_run(tmp_path: Path) -> SqliteStore:
     """Create a store with one run that went all the way."""
     store = close_after_test(SqliteStore(tmp_path / "runs.sqlite"))
     config = {"product_name": "Shop", "family": "shop", "target_platform": "python"}
-    new_run = NewRun(run_id=TEST_RUN_ID, product_slug="shop", config=config, shown_config=config, config_hash="h")
+    new_run = Run(run_id=TEST_RUN_ID, product_slug="shop", config=config, shown_config=config, config_hash="h")
     store.create(new_run, [EventDraft("RUN_CREATED", {"required_sections": ["docs"]})], CALL_TRACE)
     lease = store.acquire(TEST_RUN_ID, "me", 60)
     assert lease is not None
@@ -166,7 +166,7 @@ def test_two_who_read_the_same_journal_at_once_write_it_down_once(tmp_path: Path
 @requirement("e:telemetry:work-items")
 def test_what_was_done_for_a_run_that_is_cancelled_ends_with_it(tmp_path: Path) -> None:
     store = close_after_test(SqliteStore(tmp_path / "runs.sqlite"))
-    new = NewRun(run_id=TEST_RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
+    new = Run(run_id=TEST_RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
     store.create(new, [EventDraft("RUN_CREATED", {"required_sections": ["docs"]})], CALL_TRACE)
     lease = store.acquire(TEST_RUN_ID, "me", 60)
     assert lease is not None
@@ -188,7 +188,7 @@ def test_a_record_names_the_section_that_a_step_wrote_and_no_other_step_as_one(
     tmp_path: Path,
 ) -> None:
     store = close_after_test(SqliteStore(tmp_path / "runs.sqlite"))
-    new = NewRun(run_id=TEST_RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
+    new = Run(run_id=TEST_RUN_ID, product_slug="", config={}, shown_config={}, config_hash="h")
     first = EventDraft("RUN_CREATED", {"required_sections": ["docs"]})
     store.create(
         new, [first, build_started_draft("W5", "draft:docs"), build_started_draft("W7", "validate:1")], CALL_TRACE
@@ -268,7 +268,7 @@ def test_a_run_that_names_a_collector_is_told_there(tmp_path: Path) -> None:
     store = create_finished_run(tmp_path)
     telemetry_config = {"endpoint_url": "https://there.example", "auth_token_env": "WORD", "project": "p"}
     config = {"product_name": "Shop", "telemetry": telemetry_config}
-    new = NewRun(run_id=OTHER_RUN_ID, product_slug="shop", config=config, shown_config=config, config_hash="h")
+    new = Run(run_id=OTHER_RUN_ID, product_slug="shop", config=config, shown_config=config, config_hash="h")
     store.create(new, [EventDraft("RUN_CREATED", {"required_sections": ["docs"]})], CALL_TRACE)
     watcher = build_watcher(tmp_path, store)
 
@@ -285,7 +285,7 @@ def test_a_call_about_a_run_is_told_where_the_run_is_and_repeats_no_address(
 ) -> None:
     store = create_finished_run(tmp_path)
     config = {"product_name": "Shop", "telemetry": {"endpoint_url": "https://there.example"}}
-    new = NewRun(run_id=OTHER_RUN_ID, product_slug="shop", config=config, shown_config=config, config_hash="h")
+    new = Run(run_id=OTHER_RUN_ID, product_slug="shop", config=config, shown_config=config, config_hash="h")
     store.create(new, [EventDraft("RUN_CREATED", {"required_sections": ["docs"]})], CALL_TRACE)
     arguments = {"run_id": OTHER_RUN_ID, "url": "https://products.example/a?word=sesame"}
     record = journal_records.make_call_record(

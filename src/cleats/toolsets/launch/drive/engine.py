@@ -6,22 +6,18 @@ ends; a call that is withdrawn stops its step, and the run stays at its last rec
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 from secrets import token_hex
 from typing import Any
 
 import anyio
 from anyio import to_thread
-from opentelemetry.trace import Tracer
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.child_spans import SpanReference
-from cleats.runtime.telemetry import LocalTracer, discard_spans
-from cleats.system.processes.process import GRACE_SECONDS
 from cleats.toolsets.launch.drive import pipeline, step_events
 from cleats.toolsets.launch.drive.leases import BackgroundDriver, LeaseManager, LeaseTiming
 from cleats.toolsets.launch.drive.pipeline import (
@@ -33,18 +29,16 @@ from cleats.toolsets.launch.drive.pipeline import (
     make_illegal_state_error,
     make_taken_over_error,
 )
-from cleats.toolsets.launch.drive.run_driver import NO_CALLER, Caller, DriverResources, RecordObserver, RunDriver
+from cleats.toolsets.launch.drive.run_driver import NO_CALLER, Caller, DriverResources, RunDriver
 from cleats.toolsets.launch.drive.spans import trace_drive
 from cleats.toolsets.launch.runs import storage
-from cleats.toolsets.launch.runs.events import NO_TRACE, TraceIds
+from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft, TraceIds
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES
-from cleats.toolsets.launch.runs.job import WorkerLauncher
-from cleats.toolsets.launch.runs.snapshot import Snapshot, build_status
+from cleats.toolsets.launch.runs.snapshot import build_status
 from cleats.toolsets.launch.runs.states import STABLE_STATES, RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.store import run_files
-from cleats.toolsets.launch.store.model import LeaseLost, NewRun, Run, RunSummary
-from cleats.toolsets.launch.store.run_store import RunStore
+from cleats.toolsets.launch.store.model import LeaseLost, Run, RunSummary
 
 REPORT_NAME = "validation_report.json"
 
@@ -60,63 +54,16 @@ class _RunEnded(Exception):  # noqa: N818 - it is no error
     """Raised when the driver that a call waited for has taken the run to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixOutcome:
-    """The outcome of one attempt at a fix."""
-
-    issue_id: str | None
-    """The issue that is resolved now; None if it is still open."""
-    patch_ids: tuple[str, ...]
-    remaining: int
-    """The number of blockers and errors that still keep the run from its publication."""
-    report: Mapping[str, Any]
-
-
 class RunEngine:
     """The runs of one store, and the operations on them."""
 
-    def __init__(
-        self,
-        store: RunStore,
-        runs: Path,
-        *,
-        settings: Mapping[str, Any] | None = None,
-        secrets: Mapping[str, str] | None = None,
-        env: Mapping[str, str] | None = None,
-        grace: float = GRACE_SECONDS,
-        functions: Mapping[str, str] = pipeline.WORKER_FUNCTIONS,
-        pace: LeaseTiming = LeaseTiming(),  # noqa: B008 - a frozen value
-        observe: RecordObserver = lambda _run, _events: None,
-        tracer: Tracer | None = None,
-    ) -> None:
-        """Create an engine; nothing is started.
-
-        Args:
-            store: the store of the runs.
-            runs: the folder that holds the folders of the runs.
-            settings: the settings of the workers; plain JSON.
-            secrets: tokens by name, for the workers that publish or call a model.
-            env: the environment of the workers; that of this process by default.
-            grace: seconds between asking a worker to stop and killing it.
-            functions: the function of each kind of step.
-            pace: the timing of the leases.
-            observe: called for every record; it must not raise.
-            tracer: creates the spans of the drives; without it they are discarded.
-        """
-        self.store = store
-        self.runs = runs
-        self._leases = LeaseManager(store, pace)
+    def __init__(self, resources: DriverResources, pace: LeaseTiming) -> None:
+        """Create an engine; nothing is started."""
+        self.store = resources.store
+        self.runs = resources.runs
+        self._leases = LeaseManager(resources.store, pace)
         self._background = BackgroundDriver()
-        self._observe = observe
-        self._resources = DriverResources(
-            store=store,
-            runs=runs,
-            workers=WorkerLauncher(functions, env, grace),
-            secrets=secrets or {},
-            settings=settings or {},
-            observe=observe,
-            tracer=tracer or LocalTracer(discard_spans),
-        )
+        self._resources = resources
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Return the lifespan of the server: inside it, runs continue in the background."""
@@ -144,7 +91,7 @@ class RunEngine:
         Raises:
             ToolError: INVALID_INPUT, the key belongs to a run with another configuration.
         """
-        new = NewRun(
+        new = Run(
             run_id=make_run_id(),
             product_slug=config["product_slug"],
             config=config,
@@ -154,10 +101,11 @@ class RunEngine:
             request_hash=request_hash,
         )
         sections = PipelineView(RunState.CREATED, {}, config).sections
-        drafts = step_events.make_creation_events(config_hash, new.product_slug, sections)
-        run, is_new = await to_thread.run_sync(self.store.create, new, drafts, caller.trace)
+        payload = {"product_slug": new.product_slug, "config_hash": config_hash, "required_sections": sections}
+        draft = EventDraft("RUN_CREATED", payload)
+        run, is_new = await to_thread.run_sync(self.store.create, new, [draft], caller.trace)
         if is_new:
-            self._observe(run, await to_thread.run_sync(self.store.list_events, run.run_id))
+            self._resources.observe(run, await to_thread.run_sync(self.store.list_events, run.run_id))
         return run, is_new
 
     def drive_in_background(self, run: Run, caller: Caller = NO_CALLER) -> bool:
@@ -173,21 +121,11 @@ class RunEngine:
         Raises:
             ToolError: RUN_NOT_FOUND, as every method for one run.
         """
-        return build_status(await self.get_snapshot(run_id))
+        return build_status(await to_thread.run_sync(self.store.get_snapshot, run_id))
 
-    async def get_snapshot(self, run_id: str) -> Snapshot:
-        """Return the snapshot of a run."""
-        return await to_thread.run_sync(self.store.get_snapshot, run_id)
-
-    async def list_runs(
-        self, *, product_slug: str = "", state: str = "", limit: int = 50, before: int = 0
-    ) -> "list[RunSummary]":
-        """Return runs, the newest first; `before` is the `number` of the last listed one."""
-
-        def query_store() -> "list[RunSummary]":
-            return [*self.store.list_runs(product_slug=product_slug, state=state, limit=limit, before=before)]
-
-        return await to_thread.run_sync(query_store)
+    async def list_runs(self, **filters: Any) -> Sequence[RunSummary]:
+        """Return runs, the newest first; the filters are those of the store."""
+        return await to_thread.run_sync(partial(self.store.list_runs, **filters))
 
     async def validate(self, run_id: str, caller: Caller = NO_CALLER) -> dict[str, Any]:
         """Validate the worktree again and return the report, which may be negative.
@@ -195,11 +133,7 @@ class RunEngine:
         Raises:
             ToolError: ILLEGAL_STATE, CANCELLED, or the error of the worker.
         """
-
-        def check_run(run: Run) -> None:
-            check_run_state(run, RunState.LINKING, allow_done=True)
-            check_checkouts(run, self._make_run_folder(run_id), "validate")
-
+        check_run = self._make_check("validate", RunState.LINKING, allow_done=True)
         async with self._open_driver(run_id, check_run, caller) as driver:
             next_validation = pipeline.make_validation_work(driver.view)
             # An interrupted step is finished first, which mostly ends in a validation itself.
@@ -209,17 +143,13 @@ class RunEngine:
             report: dict[str, Any] = driver.load_document(REPORT_NAME)
             return report
 
-    async def fix_next(self, run_id: str, caller: Caller = NO_CALLER) -> FixOutcome:
-        """Try to fix one issue, and validate the worktree again.
+    async def fix_next(self, run_id: str, caller: Caller = NO_CALLER) -> dict[str, Any]:
+        """Try to fix one issue, and validate the worktree again; return the outcome and the report.
 
         Raises:
             ToolError: ILLEGAL_STATE, CANCELLED, FIX_EXHAUSTED, or the error of a worker.
         """
-
-        def check_run(run: Run) -> None:
-            check_run_state(run, RunState.VALIDATING, exact=True)
-            check_checkouts(run, self._make_run_folder(run_id), "fix")
-
+        check_run = self._make_check("fix", RunState.VALIDATING, exact=True)
         async with self._open_driver(run_id, check_run, caller) as driver:
             if not driver.view.can_fix:
                 raise make_illegal_state_error(driver.run, "it has no report that is not ok", [RunState.VALIDATING])
@@ -266,11 +196,7 @@ class RunEngine:
         Raises:
             ToolError: ILLEGAL_STATE, CANCELLED, COMMIT_SERVICE_ERROR, ALLOWED_PATHS_VIOLATION.
         """
-
-        def check_run(run: Run) -> None:
-            check_run_state(run, RunState.READY_FOR_PR, exact=True)
-            check_checkouts(run, self._make_run_folder(run_id), "commit")
-
+        check_run = self._make_check("commit", RunState.READY_FOR_PR, exact=True)
         async with self._open_driver(run_id, check_run, caller) as driver:
             report = driver.view.report
             if report is None or not report["ok"]:
@@ -291,12 +217,21 @@ class RunEngine:
             self.store.cancel, run_id, step_events.make_cancellation_events, caller.trace
         )
         if events:
-            self._observe(run, events)
+            self._resources.observe(run, events)
         await self._leases.drop(run_id, CANCEL_TIMEOUT_SECONDS)
         await to_thread.run_sync(run_files.export_run, self.store, self._make_run_folder(run_id))
 
     def _make_run_folder(self, run_id: str) -> RunFolder:
         return RunFolder(self.runs / run_id)
+
+    def _make_check(self, kind: str, state: RunState, **options: bool) -> Callable[[Run], None]:
+        """Make the check that a run can do a kind of step: by its state and its checkouts."""
+
+        def check_run(run: Run) -> None:
+            check_run_state(run, state, **options)
+            check_checkouts(run, self._make_run_folder(run.run_id), kind)
+
+        return check_run
 
     async def _drive_run(self, run_id: str, caller: Caller) -> None:
         async with self._open_driver(run_id, check_run_state, caller) as driver:
@@ -321,7 +256,7 @@ class RunEngine:
         if drive.get("auto_pr") and driver.view.state is RunState.READY_FOR_PR:
             await self._publish(driver)
 
-    async def _run_fix(self, driver: RunDriver) -> FixOutcome:
+    async def _run_fix(self, driver: RunDriver) -> dict[str, Any]:
         await driver.enter_state(RunState.FIXING)
         number = driver.view.fix_count + 1
         await driver.advance(lambda view: view.state is not RunState.FIXING)
@@ -332,12 +267,12 @@ class RunEngine:
         blocking_issues = [issue for issue in report["issues"] if issue["severity"] in BLOCKING_SEVERITIES]
         issue_id = facts.get("issue_id")
         is_resolved = applied and all(issue["issue_id"] != issue_id for issue in report["issues"])
-        return FixOutcome(
-            issue_id if is_resolved else None,
-            tuple(facts.get("patch_ids", ())) if applied else (),
-            len(blocking_issues),
-            report,
-        )
+        return {
+            "fixed_issue_id": issue_id if is_resolved else None,
+            "applied_patch_ids": facts.get("patch_ids", []) if applied else [],
+            "remaining_blockers": len(blocking_issues),
+            "validation_report": report,
+        }
 
     async def _publish(self, driver: RunDriver) -> None:
         with driver.spans.open_publication():
@@ -368,9 +303,8 @@ class RunEngine:
             raise (storage.wrap_os_error(error) or error) from None
         except LeaseLost:
             run = await to_thread.run_sync(self.store.get, run_id)
-            raise (
-                make_cancelled_error(run_id) if run.state is RunState.CANCELLED else make_taken_over_error(run)
-            ) from None
+            is_cancelled = run.state is RunState.CANCELLED
+            raise (make_cancelled_error(run_id) if is_cancelled else make_taken_over_error(run)) from None
 
     def _read_origin(self, run_id: str) -> TraceIds:
         """Return the trace of the call that started a run, as recorded in its log."""
@@ -386,5 +320,4 @@ def make_run_id(now: float | None = None) -> str:
 
 def is_automatic(run: Run) -> bool:
     """Return whether a run is driven without a call for each step."""
-    mode: str = run.config.get("drive", {}).get("mode", "auto")
-    return mode == "auto"
+    return bool(run.config.get("drive", {}).get("mode", "auto") == "auto")

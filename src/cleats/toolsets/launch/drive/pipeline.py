@@ -126,14 +126,16 @@ def find_next_action(view: PipelineView) -> StepWork | RunState | None:
             steps = [f"draft:{section}" for section in view.sections]
             return _find_missing_work(view, steps) or RunState.DRAFT_READY
         case RunState.LINKING:
-            return _find_missing_work(view, _list_link_steps(view)) or RunState.VALIDATING
+            number = _count_steps(view.done, "rewind") + 1
+            steps = [_format_step(name, number) for name in ("link", "apply")]
+            return _find_missing_work(view, steps) or RunState.VALIDATING
         case RunState.VALIDATING:
-            return make_validation_work(view) if view.report is None else _find_state_after_report(view.report)
+            next_state = RunState.READY_FOR_PR if view.report and view.report["ok"] else None
+            return make_validation_work(view) if view.report is None else next_state
         case RunState.FIXING:
             return _find_fix_work(view)
         case state if state in STAGES_BY_STATE:
-            steps, next_state = list(STAGES_BY_STATE[state][0]), STAGES_BY_STATE[state][1]
-            return _find_missing_work(view, steps) or next_state
+            return _find_missing_work(view, STAGES_BY_STATE[state][0]) or STAGES_BY_STATE[state][1]
         case _:
             return None
 
@@ -168,25 +170,16 @@ def find_next_state(view: PipelineView, work: StepWork, facts: Mapping[str, Any]
     if view.state is RunState.FIXING:
         return RunState.VALIDATING
     action = find_next_action(next_view)
-    return action if isinstance(action, RunState) and view.state not in _PUBLISHED_STATES else None
+    return action if isinstance(action, RunState) and view.state not in PUBLISHED_STATES else None
 
 
-_PUBLISHED_STATES = frozenset({RunState.PR_OPENED, RunState.DONE})
-"""States in which a validation of the worktree changes nothing any more."""
+PUBLISHED_STATES = frozenset({RunState.PR_OPENED, RunState.DONE})
+"""States in which a run has reached its goal: a validation of the worktree changes nothing any more."""
 
 
 def make_rewind_step(view: PipelineView) -> str:
     """Return the id of the step that records patches that no longer fit the worktree."""
     return f"rewind:{_count_steps(view.done, 'rewind') + 1}"
-
-
-def _find_state_after_report(report: Mapping[str, Any]) -> RunState | None:
-    return RunState.READY_FOR_PR if report["ok"] else None
-
-
-def _list_link_steps(view: PipelineView) -> list[str]:
-    number = _count_steps(view.done, "rewind") + 1
-    return [_format_step("link", number), _format_step("apply", number)]
 
 
 def _find_fix_work(view: PipelineView) -> StepWork:

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from opentelemetry.trace import Tracer
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.child_spans import WorkSpan
+from cleats.runtime.telemetry import LocalTracer, discard_spans
 from cleats.toolsets.launch.config.secrets import select_step_secrets
 from cleats.toolsets.launch.drive import pipeline, step_events
 from cleats.toolsets.launch.drive.leases import HeldLease
@@ -38,9 +39,6 @@ OPERATOR_FIXABLE_CODES = frozenset({ErrorCode.TOOLCHAIN_MISSING, ErrorCode.COMMI
 """Errors that an operator can correct by installing a tool or providing another token: the run
 waits, although an immediate retry would not help."""
 
-PUBLISHED_STATES = frozenset({RunState.PR_OPENED, RunState.DONE})
-"""States in which a run has reached its goal: a later validation that fails does not fail the run."""
-
 PATCH_CONFLICT_CODE = "LINKER_PATCHER_CONFLICT_UNRESOLVABLE"
 
 DEFAULT_PATCH_ATTEMPTS = 5
@@ -50,16 +48,12 @@ RecordObserver = Callable[[Run, Sequence[RunEvent]], None]
 """Called for every record, after it is on the disk. It must not raise."""
 
 
-def _ignore_progress(_message: str, _done: float | None, _total: float | None) -> None:
-    """Ignore progress: nobody listens."""
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The caller that a run is driven for: its trace, and a callback for progress."""
 
     trace: TraceIds = NO_TRACE
-    report_progress: ProgressCallback = _ignore_progress
+    report_progress: ProgressCallback = lambda _message, _done, _total: None
     sampled: bool = True
 
 
@@ -72,11 +66,14 @@ class DriverResources:
 
     store: RunStore
     runs: Path
+    """The folder that holds the folders of the runs."""
     workers: WorkerLauncher
-    secrets: Mapping[str, str]
-    settings: Mapping[str, Any]
-    observe: RecordObserver
-    tracer: Tracer
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Tokens by name, for the workers that publish or call a model."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of the workers; plain JSON."""
+    observe: RecordObserver = lambda _run, _events: None
+    tracer: Tracer = field(default_factory=lambda: LocalTracer(discard_spans))
 
 
 class RunDriver:
@@ -155,7 +152,9 @@ class RunDriver:
                 result = await self._run_within_budget(self._run_worker(work, item))
             documents = await to_thread.run_sync(self._load_documents, work, result)
         except ToolError as error:
-            await self._record_failure(work, item, _hide_root(error, self.folder.root), span)
+            root = str(self.folder.root)  # a path of this machine
+            error.message = error.message.replace(f"{root}/", "").replace(root, "the run's folder")
+            await self._record_failure(work, item, error, span)
             return
         drafts = step_events.make_finish_events(self.run.snapshot, self.view, work, item, result, documents=documents)
         drafts = self.spans.add_worker_spans(span, drafts)
@@ -237,7 +236,7 @@ class RunDriver:
             raise error
         drafts = [*earlier_drafts, *step_events.make_failure_events(self.run.snapshot, work, item, error)]
         is_permanent = not error.retryable and error.code not in OPERATOR_FIXABLE_CODES
-        if is_permanent and self.view.state not in PUBLISHED_STATES:
+        if is_permanent and self.view.state not in pipeline.PUBLISHED_STATES:
             drafts += step_events.make_run_failure_events(self.view.state, error)
         await self._record_events(drafts, get_trace_ids(span))
         raise error
@@ -277,9 +276,3 @@ class RunDriver:
 def _is_patch_conflict(work: StepWork, error: ToolError) -> bool:
     details = error.details if isinstance(error.details, Mapping) else {}
     return work.kind.name == "apply" and details.get("error_code") == PATCH_CONFLICT_CODE
-
-
-def _hide_root(error: ToolError, root: Path) -> ToolError:
-    """Return the error without the path of the run on this machine."""
-    error.message = error.message.replace(f"{root}/", "").replace(str(root), "the run's folder")
-    return error

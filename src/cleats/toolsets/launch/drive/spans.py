@@ -8,10 +8,10 @@ A worker reports its gates and model calls when it ends, with the times of each 
 their spans are created afterwards. Their ids, like those of the step, are written to the log.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from opentelemetry.trace import Tracer
 
@@ -21,9 +21,6 @@ from cleats.toolsets.launch.drive.pipeline import StepWork
 from cleats.toolsets.launch.drive.step_events import WorkItem
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
 from cleats.toolsets.launch.store.model import LeaseLost
-
-Payload: TypeAlias = Mapping[str, Any]
-SpanAttributes: TypeAlias = dict[str, Any]
 
 
 class DriveSpans:
@@ -83,11 +80,11 @@ class DriveSpans:
             return self._publication
         if (part := _SPAN_EVENTS.get(draft.type)) is None:
             return None
-        kind, phase, describe_payload = part
-        key = (kind, str(draft.payload.get(_IDENTITY_FIELDS[kind], "")))
+        kind, identity_field, phase = part
+        key = (kind, str(draft.payload.get(identity_field, "")))
         if phase == "begins":
             name = f"{kind} {draft.payload.get('gate') or draft.payload.get('model', '')}"
-            attributes = {**self._run_attributes, **describe_payload(draft.payload)}
+            attributes = {**self._run_attributes, **_describe_payload(draft.payload)}
             span = open_spans[key] = step.start_child(name, attributes, started_at=draft.ns or None)
         elif (open_span := open_spans.pop(key, None)) is not None:
             span = open_span
@@ -95,7 +92,7 @@ class DriveSpans:
                 span.error = str(draft.payload.get("error_class", "failed"))
             elif not draft.payload.get("ok", True):
                 span.error = "GATE_FAILED"
-            span.end(finished=True, facts=describe_payload(draft.payload), ended_at=draft.ns)
+            span.end(finished=True, facts=_describe_payload(draft.payload), ended_at=draft.ns)
         else:
             return None
         return span
@@ -142,42 +139,32 @@ def _end_span(span: WorkSpan) -> Iterator[None]:
         span.end(finished=finished)
 
 
-def _describe_gate(payload: Payload) -> SpanAttributes:
-    names = {"gate": "cleats.gate", "profile": "cleats.profile", "issues": "cleats.issues"}
-    return {attribute: payload[name] for name, attribute in names.items() if name in payload}
-
-
-def _describe_model_call(payload: Payload) -> SpanAttributes:
-    """Describe a model call by the attribute names of OpenTelemetry."""
-    return {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.request.model": str(payload.get("model", "")),
-        "cleats.call_id": str(payload.get("call_id", "")),
-        "cleats.prompt_hash": str(payload.get("prompt_hash", "")),
-    }
-
-
-def _describe_model_answer(payload: Payload) -> SpanAttributes:
-    token_usage = payload.get("token_usage", {})
-    return {
-        "gen_ai.usage.input_tokens": token_usage.get("input_tokens", 0),
-        "gen_ai.usage.output_tokens": token_usage.get("output_tokens", 0),
-        "gen_ai.response.finish_reasons": [str(payload.get("finish_reason", ""))],
-    }
-
-
-def _describe_model_failure(payload: Payload) -> SpanAttributes:
-    status = payload.get("http_status")
-    return {"http.response.status_code": status} if status else {}
-
-
-_IDENTITY_FIELDS: Final = {"gate": "gate", "chat": "call_id"}
-"""Payload fields that tell two parts of a kind apart."""
-
-_SPAN_EVENTS: Final[Mapping[str, tuple[str, str, Callable[[Payload], SpanAttributes]]]] = {
-    "GATE_RUN_STARTED": ("gate", "begins", _describe_gate),
-    "GATE_RUN_FINISHED": ("gate", "ends", _describe_gate),
-    "LLM_CALL_STARTED": ("chat", "begins", _describe_model_call),
-    "LLM_CALL_FINISHED": ("chat", "ends", _describe_model_answer),
-    "LLM_CALL_FAILED": ("chat", "fails", _describe_model_failure),
+_ATTRIBUTE_NAMES: Final = {
+    "gate": "cleats.gate",
+    "profile": "cleats.profile",
+    "issues": "cleats.issues",
+    "model": "gen_ai.request.model",
+    "call_id": "cleats.call_id",
+    "prompt_hash": "cleats.prompt_hash",
+    "http_status": "http.response.status_code",
 }
+"""The attribute of each payload field; those of model calls are named by OpenTelemetry."""
+
+_SPAN_EVENTS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "GATE_RUN_STARTED": ("gate", "gate", "begins"),
+    "GATE_RUN_FINISHED": ("gate", "gate", "ends"),
+    "LLM_CALL_STARTED": ("chat", "call_id", "begins"),
+    "LLM_CALL_FINISHED": ("chat", "call_id", "ends"),
+    "LLM_CALL_FAILED": ("chat", "call_id", "fails"),
+}
+"""The kind of span that an event belongs to, the payload field that identifies it, and its phase."""
+
+
+def _describe_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
+    attributes = {attribute: payload[name] for name, attribute in _ATTRIBUTE_NAMES.items() if name in payload}
+    if "call_id" in payload:
+        attributes["gen_ai.operation.name"] = "chat"
+    if token_usage := payload.get("token_usage"):
+        attributes |= {f"gen_ai.usage.{name}": token_usage.get(name, 0) for name in ("input_tokens", "output_tokens")}
+        attributes["gen_ai.response.finish_reasons"] = [str(payload.get("finish_reason", ""))]
+    return attributes

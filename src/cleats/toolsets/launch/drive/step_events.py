@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.drive.pipeline import WORKER_NAMES, PipelineView, StepWork, find_next_state
+from cleats.toolsets.launch.drive.pipeline import (
+    PUBLISHED_STATES,
+    WORKER_NAMES,
+    PipelineView,
+    StepWork,
+    find_next_state,
+)
 from cleats.toolsets.launch.runs import artifacts, snapshot
 from cleats.toolsets.launch.runs.events import EventDraft, RunEvent
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
@@ -31,15 +37,6 @@ class WorkItem:
         return cls(name, attempt)
 
 
-def make_creation_events(config_hash: str, slug: str, sections: Iterable[str]) -> list[EventDraft]:
-    """Make the event of a new run."""
-    return [
-        EventDraft(
-            "RUN_CREATED", {"product_slug": slug, "config_hash": config_hash, "required_sections": list(sections)}
-        )
-    ]
-
-
 def make_start_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem) -> list[EventDraft]:
     """Make the events of a step that begins, after closing the items of a lost driver."""
     payload = {
@@ -49,12 +46,8 @@ def make_start_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem) ->
         "scope_key": work.step,
         "inputs": sorted(run_snapshot["artifacts_index"]),
     }
-    return [*make_interruption_events(run_snapshot), EventDraft("WORK_ITEM_STARTED", payload)]
-
-
-def make_interruption_events(run_snapshot: Snapshot) -> list[EventDraft]:
-    """Make the events that close items which are running in the log but have no driver."""
-    return _make_stop_events(run_snapshot, ToolError(ErrorCode.CANCELLED, "The step was interrupted.", retryable=True))
+    interruption = ToolError(ErrorCode.CANCELLED, "The step was interrupted.", retryable=True)
+    return [*_make_stop_events(run_snapshot, interruption), EventDraft("WORK_ITEM_STARTED", payload)]
 
 
 def make_cancellation_events(run_snapshot: Snapshot) -> list[EventDraft]:
@@ -90,7 +83,11 @@ def make_finish_events(
         drafts.append(EventDraft("INPUTS_CLONED", dict(result.facts)))
     if work.kind.name == "request":
         drafts.append(EventDraft("PR_OPENED", dict(result.facts)))
-    drafts += _make_recovery_events(run_snapshot, work)
+    drafts += [  # the worker has succeeded after all
+        EventDraft("ISSUE_RESOLVED", {"issue_id": issue.issue_id})
+        for issue in snapshot.list_open_issues(run_snapshot)
+        if issue.gate == work.kind.worker
+    ]
     if work.kind.name == "validate":
         drafts += _make_issue_events(run_snapshot, documents["report"])
     drafts += _make_section_events(run_snapshot, view, work, documents)
@@ -106,22 +103,18 @@ def make_finish_events(
 def make_failure_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem, error: ToolError) -> list[EventDraft]:
     """Make the events of a failed step that leaves the run in its state."""
     drafts = [EventDraft("WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": encode_error(error)})]
+    details = error.details if isinstance(error.details, Mapping) else {}
     issue = Issue.create(
         gate=work.kind.worker,
         severity="blocker",
         message=error.message or error.code.name,
-        error_code=_find_error_code(error),
+        # The worker's own error code is more specific than the code of the reply.
+        error_code=str(details.get("error_code") or error.code.name),
         suggested_fix=error.hint,
     )
     if issue.issue_id not in {open_issue.issue_id for open_issue in snapshot.list_open_issues(run_snapshot)}:
         drafts.append(EventDraft("ISSUE_OPENED", {"issue": issue.as_json()}))
     return drafts
-
-
-def _find_error_code(error: ToolError) -> str:
-    """Return the worker's own error code, which is more specific than the code of the reply."""
-    details = error.details if isinstance(error.details, Mapping) else {}
-    return str(details.get("error_code") or error.code.name)
 
 
 def make_run_failure_events(state: RunState, error: ToolError) -> list[EventDraft]:
@@ -156,28 +149,14 @@ def make_artifact_events(work: StepWork, hashes_by_name: Mapping[str, str]) -> l
     ]
 
 
-def _make_recovery_events(run_snapshot: Snapshot, work: StepWork) -> list[EventDraft]:
-    """Make the events that resolve the failures of a worker once it has succeeded."""
-    return [
-        EventDraft("ISSUE_RESOLVED", {"issue_id": issue.issue_id})
-        for issue in snapshot.list_open_issues(run_snapshot)
-        if issue.gate == work.kind.worker
-    ]
-
-
 def _make_issue_events(run_snapshot: Snapshot, report: Mapping[str, Any]) -> list[EventDraft]:
     """Make the events of the issues that a report opens and of those that it resolves."""
     issues_by_id = {issue["issue_id"]: issue for issue in report["issues"]}
     known_ids = {issue.issue_id for issue in snapshot.list_open_issues(run_snapshot) if issue.gate not in WORKER_NAMES}
     resolved_ids = sorted(known_ids - issues_by_id.keys())
-    return [
-        *(EventDraft("ISSUE_RESOLVED", {"issue_id": resolved_id}) for resolved_id in resolved_ids),
-        *(
-            EventDraft("ISSUE_OPENED", {"issue": issues_by_id[issue_id]})
-            for issue_id in issues_by_id
-            if issue_id not in known_ids
-        ),
-    ]
+    resolved = [EventDraft("ISSUE_RESOLVED", {"issue_id": resolved_id}) for resolved_id in resolved_ids]
+    new_issues = [issue for issue_id, issue in issues_by_id.items() if issue_id not in known_ids]
+    return [*resolved, *(EventDraft("ISSUE_OPENED", {"issue": issue}) for issue in new_issues)]
 
 
 def _find_fix_regression(run_snapshot: Snapshot, view: PipelineView, documents: Mapping[str, Any]) -> ToolError | None:
@@ -214,7 +193,7 @@ def _make_section_events(
             new_states = {work.scope: SectionState.DRAFTED}
         case "apply":
             new_states = dict.fromkeys(view.sections, SectionState.MERGED_IN_WORKTREE)
-        case "validate" if view.state not in {RunState.PR_OPENED, RunState.DONE}:
+        case "validate" if view.state not in PUBLISHED_STATES:
             blocked = _find_blocked_sections(documents["report"], documents["plan"])
             new_states = {
                 section: SectionState.BLOCKED if section in blocked else SectionState.DONE for section in view.sections

@@ -204,7 +204,7 @@ async def _fetch_commit(git: HardenedGit, url: str, sha: str, size_limit: int) -
     try:
         await _run_with_size_limit(git, size_limit, url, "fetch", *options, "--depth=1", "--", url, sha)
     except ToolError as error:
-        if (error.details or {}).get("reason") != GitFault.UNKNOWN_COMMIT.value:
+        if (error.details or {}).get("reason") != GitFault.UNKNOWN_COMMIT.reason:
             raise
         refs = ("+refs/heads/*:refs/seen/heads/*", "+refs/tags/*:refs/seen/tags/*")
         await _run_with_size_limit(git, size_limit, url, "fetch", *options, "--", url, *refs)

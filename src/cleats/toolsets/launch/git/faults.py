@@ -10,51 +10,29 @@ from cleats.contract.errors import ErrorCode
 class GitFault(Enum):
     """The reason why git failed, as far as a caller can act on it."""
 
-    NETWORK = "network"
-    NOT_FOUND = "not_found"
-    ACCESS_DENIED = "no_access"
-    UNKNOWN_COMMIT = "unknown_commit"
-    PROTOCOL = "protocol_not_allowed"
-    DISK_FULL = "no_room"
-    PUSH_CONFLICT = "push_raced"
-    PUSH_REJECTED = "push_refused"
-    OTHER = "git_failed"
+    NETWORK = ("network", "the network or the server failed", ErrorCode.REPO_NOT_FOUND, True)
+    NOT_FOUND = ("not_found", "there is no such repository", ErrorCode.REPO_NOT_FOUND)
+    ACCESS_DENIED = ("no_access", "access is refused", ErrorCode.REPO_NOT_FOUND)
+    UNKNOWN_COMMIT = ("unknown_commit", "the repository has no such commit", ErrorCode.INVALID_INPUT)
+    PROTOCOL = ("protocol_not_allowed", "this kind of address is not allowed", ErrorCode.INVALID_INPUT)
+    DISK_FULL = ("no_room", "there is no room left on the disk", ErrorCode.INTERNAL, True)
+    PUSH_CONFLICT = ("push_raced", "somebody else writes to the remote", ErrorCode.REPO_NOT_FOUND, True)
+    PUSH_REJECTED = ("push_refused", "the remote refused it", ErrorCode.REPO_NOT_FOUND)
+    OTHER = ("git_failed", "the repository cannot be read or written", ErrorCode.REPO_NOT_FOUND)
 
-    @property
-    def code(self) -> ErrorCode:
-        return {
-            GitFault.UNKNOWN_COMMIT: ErrorCode.INVALID_INPUT,
-            GitFault.PROTOCOL: ErrorCode.INVALID_INPUT,
-            GitFault.DISK_FULL: ErrorCode.INTERNAL,
-        }.get(self, ErrorCode.REPO_NOT_FOUND)
+    def __init__(self, reason: str, description: str, code: ErrorCode, is_transient: bool = False) -> None:
+        self.reason = reason
+        self.description = description
+        self.code = code
+        self.is_transient = is_transient
+        """True if the same command may succeed later."""
 
     @property
     def details(self) -> dict[str, str]:
         """The error details for the caller; an internal error always names its class."""
-        details = {"reason": self.value}
+        details = {"reason": self.reason}
         return {**details, "cause_class": "OSError"} if self.code is ErrorCode.INTERNAL else details
 
-    @property
-    def is_transient(self) -> bool:
-        """True if the same command may succeed later."""
-        return self in {GitFault.NETWORK, GitFault.DISK_FULL, GitFault.PUSH_CONFLICT}
-
-    @property
-    def description(self) -> str:
-        return _FAULT_DESCRIPTIONS[self]
-
-
-_FAULT_DESCRIPTIONS: Final = {
-    GitFault.NETWORK: "the network or the server failed",
-    GitFault.NOT_FOUND: "there is no such repository",
-    GitFault.ACCESS_DENIED: "access is refused",
-    GitFault.UNKNOWN_COMMIT: "the repository has no such commit",
-    GitFault.PROTOCOL: "this kind of address is not allowed",
-    GitFault.DISK_FULL: "there is no room left on the disk",
-    GitFault.PUSH_CONFLICT: "somebody else writes to the remote",
-    GitFault.PUSH_REJECTED: "the remote refused it",
-    GitFault.OTHER: "the repository cannot be read or written",
-}
 
 _FAULT_PATTERNS: Final[tuple[tuple[GitFault, str], ...]] = (
     (GitFault.DISK_FULL, "No space left on device|Disk quota exceeded"),

@@ -56,7 +56,8 @@ async def read_change(job: WorkerJob) -> RunChange:
         ),
         moment=_parse_start_timestamp(job.run_id),
         bundle=await _build_patch_bundle(job, base, files, env),
-        earlier=_list_earlier_commits(job),
+        # A worktree that changed after a commit of this run needs another.
+        earlier=[str(facts["commit_sha"]) for step, facts in job.facts.items() if step.partition(":")[0] == "commit"],
         draft=job.config["publish"]["draft"],
     )
 
@@ -65,7 +66,9 @@ async def _read_changed_files(job: WorkerJob, base: str, env: Mapping[str, str])
     path_guard = WorktreeGuard(job.site, job.config["allowed_paths"])
     paths = await list_changed_paths(job.site, base, env)
     files = [ChangedFile(path, path_guard.read(path)) for path in paths]
-    if hash_contents(base, ((file.path, file.content) for file in files)) != _find_validated_hash(job):
+    validations = [facts for step, facts in job.facts.items() if step.startswith("validate:")]
+    validated_hash = validations[-1]["worktree_sha256"] if validations else ""
+    if hash_contents(base, ((file.path, file.content) for file in files)) != validated_hash:
         raise ToolError(
             ErrorCode.ILLEGAL_STATE,
             "The worktree has changed since it was validated.",
@@ -80,22 +83,6 @@ async def _read_changed_files(job: WorkerJob, base: str, env: Mapping[str, str])
             details={"reason": "no_changes"},
         )
     return files
-
-
-def _find_validated_hash(job: WorkerJob) -> str:
-    numbers = [int(step.removeprefix("validate:")) for step in job.facts if _is_validation_step(step)]
-    return str(job.facts[f"validate:{max(numbers)}"]["worktree_sha256"]) if numbers else ""
-
-
-def _list_earlier_commits(job: WorkerJob) -> list[str]:
-    """Return the commits of this run so far: a worktree that changed after one needs another."""
-    steps = [step for step in job.facts if step.partition(":")[0] == "commit"]
-    return [str(job.facts[step]["commit_sha"]) for step in steps]
-
-
-def _is_validation_step(step: str) -> bool:
-    kind, _, number = step.partition(":")
-    return kind == "validate" and number.isdigit()
 
 
 async def _build_patch_bundle(
@@ -171,18 +158,15 @@ def create_publisher(job: WorkerJob) -> ChangePublisher:
     Raises:
         ToolError: COMMIT_SERVICE_ERROR, a token that the driver needs is not set.
     """
-    match job.config["publish"]["driver"]:
+    publish, service = job.config["publish"], job.config.get("commit_service", {})
+    match publish["driver"]:
         case "service":
-            section = job.config["commit_service"]
-            token = _find_token(job, section.get("github_token_env", ""))
-            return CommitServicePublisher(
-                ServiceClient("The commit service", section["endpoint_url"].rstrip("/"), token)
-            )
+            url, token = service["endpoint_url"].rstrip("/"), _find_token(job, service.get("github_token_env", ""))
+            return CommitServicePublisher(ServiceClient(name="The commit service", base_url=url, token=token))
         case "github":
-            section = job.config["publish"]
-            token = _find_token(job, section.get("token_env", ""))
-            base = section.get("endpoint_url", GITHUB_API_URL).rstrip("/")
-            return GitHubPublisher(ServiceClient("The forge", base, token, GITHUB_HEADERS))
+            url, token = publish.get("endpoint_url", GITHUB_API_URL), _find_token(job, publish.get("token_env", ""))
+            client = ServiceClient(name="The forge", base_url=url.rstrip("/"), token=token, headers=GITHUB_HEADERS)
+            return GitHubPublisher(client)
         case _:
             return GitPublisher(job.site, job.settings.get("git_env", {}))
 

@@ -2,26 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
 from cleats.contract.errors import ToolError
-from cleats.system.http_client import JSON_CONTENT_TYPE, HttpClient, RequestFailedError, RetryPolicy
+from cleats.system.http_client import JSON_CONTENT_TYPE, HttpClient, HttpReply, RequestFailedError, RetryPolicy
 from cleats.toolsets.launch.publish.model import ReviewRequest, RunChange, publish_error
 from cleats.toolsets.launch.runs.job import SECRET_PLACEHOLDER
 
 ATTEMPT_TIMEOUT_SECONDS: Final = 60.0
 """Seconds for one attempt."""
 
-MAX_ATTEMPTS: Final = 4
-"""The first attempt and three retries."""
-
-FIRST_RETRY_SECONDS: Final = 0.5
-"""Seconds before the second attempt; every further wait is twice as long."""
-
 TRANSIENT_STATUSES: Final = frozenset({502, 503, 504})
 """Statuses of a failure that may be over in a moment; the request is retried at once."""
+
+RETRIES: Final = RetryPolicy(4, 0.5, TRANSIENT_STATUSES, obeys_retry_after=False, retries_truncated=True)
 
 RETRYABLE_STATUSES: Final = TRANSIENT_STATUSES | {429, 500}
 """Statuses after which the caller may retry later."""
@@ -30,50 +26,19 @@ MAX_REPLY_BYTES: Final = 4 << 20
 """Bytes of a reply that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceReply:
-    """The reply of a service."""
-
-    status: int
-    body: Any
-    retry_after: float | None = None
-
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
-
-
-@dataclass(slots=True)
-class ServiceClient:
+@dataclass(slots=True, kw_only=True)
+class ServiceClient(HttpClient):
     """A client of a JSON service at one address."""
 
     name: str
-    base_url: str
-    token: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    pause: float = FIRST_RETRY_SECONDS
-    _client: HttpClient = field(init=False)
+    headers: Mapping[str, str] = field(default_factory=lambda: {"accept": JSON_CONTENT_TYPE})
+    timeout: float = ATTEMPT_TIMEOUT_SECONDS
+    max_bytes: int = MAX_REPLY_BYTES
+    retries: RetryPolicy = RETRIES
 
-    async def __aenter__(self) -> Self:
-        self._client = HttpClient(
-            base_url=self.base_url,
-            headers={"accept": JSON_CONTENT_TYPE, **self.headers},
-            token=self.token,
-            timeout=ATTEMPT_TIMEOUT_SECONDS,
-            max_bytes=MAX_REPLY_BYTES,
-            retries=RetryPolicy(
-                MAX_ATTEMPTS, self.pause, TRANSIENT_STATUSES, obeys_retry_after=False, retries_truncated=True
-            ),
-        )
-        await self._client.__aenter__()
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self._client.__aexit__(*exception)
-
-    async def send(
+    async def request(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None
-    ) -> ServiceReply:
+    ) -> HttpReply:
         """Send one request and retry it while the service is unavailable.
 
         Every request here is safe to repeat: those that change something carry a key or name what
@@ -84,7 +49,7 @@ class ServiceClient:
         """
         content = None if body is None else msgspec.json.encode(body)
         try:
-            reply = await self._client.send(method, path, content, headers)
+            reply = await self.send(method, path, content, headers)
             failure = "the answer is too large" if reply.is_truncated else ""
         except RequestFailedError as error:
             failure = str(error)
@@ -93,14 +58,14 @@ class ServiceClient:
                 f"{self.name} cannot be reached ({failure}).",
                 retryable=True,
                 hint="Try again when it is back; nothing is published twice.",
-                attempts=MAX_ATTEMPTS,
+                attempts=self.retries.tries,
             )
-        retry_after = None if reply.retry_after is None else float(reply.retry_after)
-        return ServiceReply(reply.status, reply.parse_json(), retry_after)
+        return reply
 
-    def error_from_reply(self, reply: ServiceReply, action: str) -> Exception:
+    def error_from_reply(self, reply: HttpReply, action: str) -> Exception:
         """Return the error for an unexpected reply."""
-        reply_fields = reply.body if isinstance(reply.body, Mapping) else {}
+        body = reply.parse_json()
+        reply_fields = body if isinstance(body, Mapping) else {}
         details: dict[str, Any] = {"status": reply.status}
         if code := self._quote_reply_text(reply_fields.get("code")):
             details["service_code"] = code
@@ -113,15 +78,16 @@ class ServiceClient:
             **details,
         )
 
-    def require_body(self, reply: ServiceReply, label: str) -> Any:
+    def require_body(self, reply: HttpReply, label: str) -> Any:
         """Return the body of a reply.
 
         Raises:
             ToolError: COMMIT_SERVICE_ERROR, the service refused the request.
         """
-        if not reply.ok or reply.body is None:
+        body = reply.parse_json()
+        if not reply.ok or body is None:
             raise self.error_from_reply(reply, label)
-        return reply.body
+        return body
 
     def require_text(self, body: Any, label: str, *names: str) -> str:
         """Return a text field of a reply, which may come from a proxy in between.
@@ -194,7 +160,7 @@ class CommitServicePublisher:
     async def _send(self, path: str, body: dict[str, Any], label: str) -> Any:
         headers = {"idempotency-key": body["idempotency_key"]}
         async with self.service as service:
-            reply = await service.send("POST", path, body, headers=headers)
+            reply = await service.request("POST", path, body, headers=headers)
         if not reply.ok:
             raise service.error_from_reply(reply, label)
-        return reply.body
+        return reply.parse_json()

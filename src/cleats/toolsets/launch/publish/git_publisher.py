@@ -73,7 +73,7 @@ class GitPublisher:
             if error.code is ErrorCode.TOOLCHAIN_MISSING:
                 raise
             details = error.details or {}
-            is_rejected = details.get("reason") == GitFault.PUSH_REJECTED.value
+            is_rejected = details.get("reason") == GitFault.PUSH_REJECTED.reason
             hint = "Have its rules let the branch in, then open the request again."
             raise publish_error(
                 error.message, retryable=error.retryable, hint=hint if is_rejected else "", **details

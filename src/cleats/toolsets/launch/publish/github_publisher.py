@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from cleats.toolsets.launch.publish.commit_service import ServiceClient
-from cleats.toolsets.launch.publish.model import ReviewRequest, RunChange, publish_error
+from cleats.toolsets.launch.publish.model import ChangedFile, ReviewRequest, RunChange, publish_error
 
 GITHUB_HEADERS: Final = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
 
@@ -28,38 +28,34 @@ class GitHubPublisher:
     service: ServiceClient
 
     async def commit(self, change: RunChange) -> str:
-        async with self.service as service:
+        async with self.service:
             repo = _format_repository_path(change.repo_url)
-            base = await self._get(service, f"{repo}/git/commits/{change.base_sha}", "the base")
-            entries = [await self._create_tree_entry(service, repo, file) for file in change.files]
+            base = await self._request("GET", f"{repo}/git/commits/{change.base_sha}", "the base")
+            entries = [await self._create_tree_entry(repo, file) for file in change.files]
             tree_body = {"base_tree": self.service.require_text(base, "the base", "tree", "sha"), "tree": entries}
-            tree = await self._post(service, f"{repo}/git/trees", tree_body, "the tree")
+            tree = await self._request("POST", f"{repo}/git/trees", "the tree", tree_body)
             signature = _format_signature(change)
-            commit = await self._post(
-                service,
-                f"{repo}/git/commits",
-                {
-                    "message": f"{change.message}\n\n{change.body}".strip() + "\n",
-                    "tree": self.service.require_text(tree, "the tree", "sha"),
-                    "parents": [change.base_sha],
-                    "author": signature,
-                    "committer": signature,
-                },
-                "the commit",
-            )
+            commit_body = {
+                "message": f"{change.message}\n\n{change.body}".strip() + "\n",
+                "tree": self.service.require_text(tree, "the tree", "sha"),
+                "parents": [change.base_sha],
+                "author": signature,
+                "committer": signature,
+            }
+            commit = await self._request("POST", f"{repo}/git/commits", "the commit", commit_body)
             sha = self.service.require_text(commit, "the commit", "sha")
-            await self._update_branch(service, repo, change, sha)
+            await self._update_branch(repo, change, sha)
             return sha
 
     async def open_request(self, change: RunChange, commit: str) -> ReviewRequest:
-        async with self.service as service:
+        async with self.service:
             repo = _format_repository_path(change.repo_url)
-            if (existing := await self._find_request(service, repo, change)) is not None:
+            if (existing := await self._find_request(repo, change)) is not None:
                 return existing
             base = change.base_branch
             if not base:
                 label = "the repository"
-                base = self.service.require_text(await self._get(service, repo, label), label, "default_branch")
+                base = self.service.require_text(await self._request("GET", repo, label), label, "default_branch")
             body = {
                 "title": change.title,
                 "body": f"{change.body}\n\nCommit: {commit}\n",
@@ -67,31 +63,30 @@ class GitHubPublisher:
                 "base": base,
                 "draft": change.draft,
             }
-            reply = await service.send("POST", f"{repo}/pulls", body)
+            reply = await self.service.request("POST", f"{repo}/pulls", body)
             if reply.status == 422:  # perhaps created by an attempt whose reply was lost
-                existing = await self._find_request(service, repo, change)
+                existing = await self._find_request(repo, change)
             return existing or self._parse_request(self.service.require_body(reply, "the request"))
 
-    async def _create_tree_entry(self, service: ServiceClient, repo: str, file: Any) -> Mapping[str, Any]:
+    async def _create_tree_entry(self, repo: str, file: ChangedFile) -> Mapping[str, Any]:
         entry = {"path": file.path, "mode": "100644", "type": "blob"}
         if file.content is None:
             return {**entry, "sha": None}
         blob_body = {"content": b64encode(file.content).decode(), "encoding": "base64"}
-        blob = await self._post(service, f"{repo}/git/blobs", blob_body, "a file")
+        blob = await self._request("POST", f"{repo}/git/blobs", "a file", blob_body)
         return {**entry, "sha": self.service.require_text(blob, "a file", "sha")}
 
-    async def _update_branch(self, service: ServiceClient, repo: str, change: RunChange, sha: str) -> None:
-        branch = change.branch
-        reply = await service.send("POST", f"{repo}/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
+    async def _update_branch(self, repo: str, change: RunChange, sha: str) -> None:
+        branch, label = change.branch, "the branch"
+        reply = await self.service.request("POST", f"{repo}/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
         if reply.status != 422:
-            self.service.require_body(reply, "the branch")
+            self.service.require_body(reply, label)
             return
-        current = await self._get(service, f"{repo}/git/ref/heads/{quote(branch)}", "the branch")
-        current_sha = self.service.require_text(current, "the branch", "object", "sha")
+        current = await self._request("GET", f"{repo}/git/ref/heads/{quote(branch)}", label)
+        current_sha = self.service.require_text(current, label, "object", "sha")
         if current_sha in change.earlier:
             update = {"sha": sha, "force": True}
-            path = f"{repo}/git/refs/heads/{quote(branch)}"
-            self.service.require_body(await service.send("PATCH", path, update), "the branch")
+            await self._request("PATCH", f"{repo}/git/refs/heads/{quote(branch)}", label, update)
         elif current_sha != sha:
             raise publish_error(
                 f"The branch {branch} is there already, with another commit.",
@@ -99,21 +94,16 @@ class GitHubPublisher:
                 status=reply.status,
             )
 
-    async def _find_request(self, service: ServiceClient, repo: str, change: RunChange) -> ReviewRequest | None:
-        owner = repo.split("/")[2]
+    async def _find_request(self, repo: str, change: RunChange) -> ReviewRequest | None:
+        owner, label = repo.split("/")[2], "the list of requests"
         query = f"state=all&head={quote(f'{owner}:{change.branch}', safe='')}"
-        reply = await service.send("GET", f"{repo}/pulls?{query}")
-        label = "the list of requests"
-        body = self.service.require_body(reply, label)
+        body = await self._request("GET", f"{repo}/pulls?{query}", label)
         if not isinstance(body, list):
             raise self.service.missing_field_error(label, "requests")
         return self._parse_request(body[0]) if body else None
 
-    async def _get(self, service: ServiceClient, path: str, label: str) -> Any:
-        return self.service.require_body(await service.send("GET", path), label)
-
-    async def _post(self, service: ServiceClient, path: str, body: Any, label: str) -> Any:
-        return self.service.require_body(await service.send("POST", path, body), label)
+    async def _request(self, method: str, path: str, label: str, body: Any = None) -> Any:
+        return self.service.require_body(await self.service.request(method, path, body), label)
 
     def _parse_request(self, body: Any) -> ReviewRequest:
         number = body.get("number") if isinstance(body, Mapping) else None

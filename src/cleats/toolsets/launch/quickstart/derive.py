@@ -133,8 +133,6 @@ async def preview_repository(url: str, env: Mapping[str, str]) -> RepositoryPrev
     return RepositoryPreview(head, names, texts)
 
 
-GUESSED_FIELDS = (signals.FAMILY_FIELD, signals.PLATFORM_FIELD)
-
 REPORTED_FIELDS = (
     *("family", "target_platform", "locales", "layout_mode", "allow_inference"),
     *("github_repo_url", "github_ref"),
@@ -142,15 +140,7 @@ REPORTED_FIELDS = (
 """Fields reported for a configuration that was derived from a repository."""
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedConfig:
-    """A configuration to start with, and the summary to report."""
-
-    config: Mapping[str, Any]
-    summary: Mapping[str, Any]
-
-
-async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str, str]) -> DerivedConfig:
+async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str, str]) -> dict[str, Any]:
     """Derive a configuration for the product of a page.
 
     Raises:
@@ -176,10 +166,10 @@ async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str
     }
     has_site = page.profile.site.repo_url or settings.launch.site
     site = {} if has_site or not registry.find_site_url() else {"site_repo_url": registry.find_site_url()}
-    return DerivedConfig(config | site, _describe_page(page))
+    return config | site
 
 
-async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[str, str]) -> DerivedConfig:
+async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[str, str]) -> dict[str, Any]:
     """Derive a configuration for the product of a repository, when the guess is unambiguous.
 
     Raises:
@@ -190,10 +180,10 @@ async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[
     repository = urls.parse_repository_url(url, profile)
     preview = await preview_repository(repository.url, env)
     all_signals = signals.collect_signals(repository, preview.names, preview.texts, profile)
-    guesses = {field: guess_value(field, all_signals) for field in GUESSED_FIELDS}
+    guesses = {field: guess_value(field, all_signals) for field in signals.GUESSED_FIELDS}
     if not all(field_guess.value for field_guess in guesses.values()):
         raise ambiguous_fields_error(guesses, all_signals)
-    config = {
+    return {
         **_build_common_config(profile),
         "family": guesses[signals.FAMILY_FIELD].value,
         "target_platform": guesses[signals.PLATFORM_FIELD].value,
@@ -201,7 +191,6 @@ async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[
         "github_repo_url": repository.url,
         "github_ref": preview.head,
     }
-    return DerivedConfig(config, describe_repository_config(config))
 
 
 def describe_page_config(url: str, settings: Settings) -> dict[str, Any]:
@@ -210,7 +199,8 @@ def describe_page_config(url: str, settings: Settings) -> dict[str, Any]:
     Raises:
         ToolError: INVALID_URL, UNSUPPORTED_SITE.
     """
-    return _describe_page(_parse_writable_page(url, settings))
+    page = _parse_writable_page(url, settings)
+    return {"site": page.site, "product_slug": page.family, "platform": page.platform, "locale": page.locale}
 
 
 def _parse_writable_page(url: str, settings: Settings) -> urls.ProductPage:
@@ -231,10 +221,6 @@ def _parse_writable_page(url: str, settings: Settings) -> urls.ProductPage:
 def describe_repository_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the summary of a configuration derived from a repository."""
     return {name: config[name] for name in REPORTED_FIELDS}
-
-
-def _describe_page(page: urls.ProductPage) -> dict[str, Any]:
-    return {"site": page.site, "product_slug": page.family, "platform": page.platform, "locale": page.locale}
 
 
 def ambiguous_fields_error(guesses: Mapping[str, Guess], all_signals: list[Signal]) -> Exception:
@@ -262,8 +248,7 @@ def _build_common_config(profile: Profile) -> dict[str, Any]:
 
 
 def _suggest_repository_urls(profile: Profile, family: str, platform: str) -> list[str]:
-    names = [pattern for pattern in profile.repositories.names if "{platform}" in pattern]
-    owners = [pattern.replace("{family}", family) for pattern in profile.repositories.owners]
-    host = profile.repositories.hosts[0]
-    filled_names = [pattern.replace("{family}", family).replace("{platform}", platform) for pattern in names]
-    return [f"https://{host}/{owner}/{name}" for owner in owners for name in filled_names[:1]]
+    repositories = profile.repositories
+    names = [pattern for pattern in repositories.names if "{platform}" in pattern][:1]
+    urls = [f"https://{repositories.hosts[0]}/{owner}/{name}" for owner in repositories.owners for name in names]
+    return [url.replace("{family}", family).replace("{platform}", platform) for url in urls]

@@ -99,6 +99,7 @@ def guess_value(field: str, signals: Iterable[Signal]) -> Guess:
 
 FAMILY_FIELD: Final = "family"
 PLATFORM_FIELD: Final = "target_platform"
+GUESSED_FIELDS: Final = (FAMILY_FIELD, PLATFORM_FIELD)
 
 NAME_WEIGHT, OWNER_WEIGHT, PACKAGE_WEIGHT, TITLE_WEIGHT, BODY_WEIGHT, CONFIG_WEIGHT = 0.95, 0.45, 0.80, 0.60, 0.30, 0.90
 MANIFEST_WEIGHT, LANGUAGE_WEIGHT, INSTALL_WEIGHT = 0.75, 0.40, 0.35
@@ -142,11 +143,11 @@ def collect_signals(
 
 
 def _read_name_signals(repository: HostedRepository, profile: Profile) -> Iterator[Signal]:
-    name_match = urls.match_repository_name(repository, profile)
+    name_match = urls.match_name(profile.repositories.names, repository.name, profile)
     for field, value in ((FAMILY_FIELD, name_match.family), (PLATFORM_FIELD, name_match.platform)):
         if value:
             yield Signal(field, value, "repository name", NAME_WEIGHT, repository.name)
-    if owner_family := urls.match_owner_family(repository, profile):
+    if owner_family := urls.match_name(profile.repositories.owners, repository.owner, profile).family:
         yield Signal(FAMILY_FIELD, owner_family, "owner", OWNER_WEIGHT, repository.owner)
 
 
@@ -165,7 +166,8 @@ def _read_manifest_signals(names: Sequence[str], texts: Mapping[str, str], profi
     families: dict[str, str] = {}
     for name in sorted(texts):
         for package in _find_package_names(name, texts[name]):
-            if family := urls.match_package_family(package, profile):
+            bare_name = re.split(r"[/:]", package.removeprefix("@"))[-1]  # without its scope or group
+            if family := urls.match_name(profile.repositories.packages, bare_name, profile).family:
                 families.setdefault(family, package)
     for family, package in sorted(families.items()):
         yield Signal(FAMILY_FIELD, family, "package name", PACKAGE_WEIGHT, package)

@@ -216,23 +216,8 @@ class NameMatch:
     platform: str = ""
 
 
-def match_repository_name(repository: HostedRepository, profile: Profile) -> NameMatch:
-    """Match a repository name against the profile; the first pattern that fits decides."""
-    return _match_first(profile.repositories.names, repository.name, profile)
-
-
-def match_owner_family(repository: HostedRepository, profile: Profile) -> str:
-    """Return the family that the owner is named after, "" for none."""
-    return _match_first(profile.repositories.owners, repository.owner, profile).family
-
-
-def match_package_family(name: str, profile: Profile) -> str:
-    """Return the family that a package is named after, without its scope or group; "" for none."""
-    bare_name = re.split(r"[/:]", name.removeprefix("@"))[-1]
-    return _match_first(profile.repositories.packages, bare_name, profile).family
-
-
-def _match_first(patterns: Iterable[str], name: str, profile: Profile) -> NameMatch:
+def match_name(patterns: Iterable[str], name: str, profile: Profile) -> NameMatch:
+    """Match a name against patterns of the profile; the first one that fits decides."""
     return next(filter(None, (_match_name(pattern, name, profile) for pattern in patterns)), NameMatch())
 
 

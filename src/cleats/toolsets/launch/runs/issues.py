@@ -1,8 +1,8 @@
 """Issues of a run or of its pages: one value type for gates, fixer, snapshot and replies."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self, TypeAlias
 
 Severity: TypeAlias = Literal["blocker", "error", "warn", "info"]
@@ -31,18 +31,7 @@ class Issue:
     status: IssueStatus = "OPEN"
 
     @classmethod
-    def create(
-        cls,
-        *,
-        gate: str,
-        severity: Severity,
-        message: str,
-        error_code: str = "",
-        path: str = "",
-        line: int = 0,
-        suggested_fix: str = "",
-        files: Iterable[str] = (),
-    ) -> Self:
+    def create(cls, *, gate: str, severity: Severity, message: str, error_code: str = "", **fields: Any) -> Self:
         """Create an issue with its id; errors and blockers must have an error code.
 
         Raises:
@@ -50,36 +39,16 @@ class Issue:
         """
         if severity in BLOCKING_SEVERITIES and not error_code:
             raise ValueError(f"an issue of severity {severity} needs an error code: {message}")
-        identity = "|".join((gate, error_code, path, str(line), message))
-        digest = hashlib.sha256(identity.encode()).hexdigest()
-        return cls(
-            issue_id=f"iss_{digest[:12]}",
-            gate=gate,
-            severity=severity,
-            message=message,
-            error_code=error_code,
-            path=path,
-            line=line,
-            suggested_fix=suggested_fix,
-            files=tuple(files),
-        )
+        issue = cls(issue_id="", gate=gate, severity=severity, message=message, error_code=error_code, **fields)
+        identity = "|".join((gate, error_code, issue.path, str(issue.line), message))
+        return replace(issue, issue_id=f"iss_{hashlib.sha256(identity.encode()).hexdigest()[:12]}")
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Parse an issue that `as_json` wrote."""
-        location = document.get("location", {})
-        return cls(
-            issue_id=document["issue_id"],
-            gate=document["gate"],
-            severity=document["severity"],
-            message=document["message"],
-            error_code=document.get("error_code", ""),
-            path=location.get("path", ""),
-            line=location.get("line", 0),
-            suggested_fix=document.get("suggested_fix", ""),
-            files=tuple(document.get("files", ())),
-            status=document["status"],
-        )
+        fields = {**document, **document.get("location", {}), "files": tuple(document.get("files", ()))}
+        fields.pop("location", None)
+        return cls(**fields)
 
     @property
     def title(self) -> str:
@@ -93,21 +62,7 @@ class Issue:
 
     def as_json(self) -> dict[str, Any]:
         """Return a document of the schema `issue`; empty values are omitted."""
-        document: dict[str, Any] = {
-            "issue_id": self.issue_id,
-            "gate": self.gate,
-            "severity": self.severity,
-            "message": self.message,
-            "status": self.status,
-        }
-        if self.error_code:
-            document["error_code"] = self.error_code
-        if self.files:
-            document["files"] = list(self.files)
-        if self.path:
-            document["location"] = {"path": self.path}
-            if self.line:
-                document["location"]["line"] = self.line
-        if self.suggested_fix:
-            document["suggested_fix"] = self.suggested_fix
-        return document
+        document = {name: value for name, value in asdict(self).items() if value}
+        location = {name: document.pop(name) for name in ("path", "line") if name in document}
+        files = {"files": list(self.files)} if self.files else {}
+        return {**document, **files, **({"location": location} if self.path else {})}

@@ -30,8 +30,7 @@ MIN_SECRET_CHARACTERS = 6
 """Length of the shortest secret that is redacted: a shorter one is part of many words."""
 
 
-def _discard_message(_message: Mapping[str, Any]) -> None:
-    """Discard a message: nobody listens."""
+_ORDER_FIELDS = ("run_id", "step", "worker", "scope", "attempt", "config", "inputs", "facts", "secrets", "settings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class WorkerJob:
     """The outputs that count even if the job fails."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """The events of this job for the log of the run, in order."""
-    send: Callable[[Mapping[str, Any]], None] = field(default=_discard_message, repr=False, compare=False)
+    send: Callable[[Mapping[str, Any]], None] = field(default=lambda _message: None, repr=False, compare=False)
 
     @classmethod
     def from_order(cls, order: Mapping[str, Any], send: Callable[[Mapping[str, Any]], None]) -> Self:
@@ -70,19 +69,7 @@ class WorkerJob:
 
     def as_json(self) -> dict[str, Any]:
         """Return the order for the worker process. It contains secrets: use a pipe only."""
-        return {
-            "run_id": self.run_id,
-            "step": self.step,
-            "worker": self.worker,
-            "scope": self.scope,
-            "attempt": self.attempt,
-            "config": self.config,
-            "root": str(self.root),
-            "inputs": self.inputs,
-            "facts": self.facts,
-            "secrets": self.secrets,
-            "settings": self.settings,
-        }
+        return {"root": str(self.root), **{name: getattr(self, name) for name in _ORDER_FIELDS}}
 
     @property
     def repo(self) -> Path:
@@ -236,8 +223,9 @@ class WorkerLauncher:
         order = {**job.as_json(), "function": self.functions[kind]}
 
         def handle_line(line: bytes) -> None:
-            if line.startswith(b'{"tell"'):
-                _forward_progress(line, report_progress)
+            progress = _parse_message(line).get("tell") if line.startswith(b'{"tell"') else None
+            if isinstance(progress, dict):
+                report_progress(str(progress.get("message", "")), progress.get("done"), progress.get("total"))
 
         worker = await run_worker(_WORKER_MODULE, json.dumps(order).encode(), handle_line, self.grace, self.env)
         if worker.stderr:
@@ -275,12 +263,6 @@ def _parse_message(line: bytes) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return message if isinstance(message, dict) else {}
-
-
-def _forward_progress(line: bytes, report_progress: ProgressCallback) -> None:
-    progress = _parse_message(line).get("tell")
-    if isinstance(progress, dict):
-        report_progress(str(progress.get("message", "")), progress.get("done"), progress.get("total"))
 
 
 def _decode_tail(text: bytes) -> str:

@@ -5,6 +5,7 @@ the run, byte for byte.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Any, TypeAlias
 
 from cleats.toolsets.launch.runs import states
@@ -33,10 +34,7 @@ def make_empty_snapshot(run_id: str) -> Snapshot:
 
 def replay_events(run_id: str, events: Iterable[RunEvent]) -> Snapshot:
     """Return the snapshot after all events of a log."""
-    snapshot = make_empty_snapshot(run_id)
-    for event in events:
-        snapshot = fold_event(snapshot, event)
-    return snapshot
+    return reduce(fold_event, events, make_empty_snapshot(run_id))
 
 
 def is_valid_snapshot(document: Any) -> bool:
@@ -59,9 +57,7 @@ def fold_event(snapshot: Snapshot, event: RunEvent) -> Snapshot:
         IllegalTransition: the event's change of state is not a legal transition.
     """
     handler = _EVENT_HANDLERS.get(event.type)
-    if handler is None:
-        return snapshot
-    return {**snapshot, **handler(snapshot, event, event.payload)}
+    return {**snapshot, **handler(snapshot, event, event.payload)} if handler else snapshot
 
 
 def get_state(snapshot: Mapping[str, Any]) -> RunState:
@@ -114,42 +110,20 @@ def _apply_section_changed(snapshot: Snapshot, _event: RunEvent, payload: Payloa
 
 
 def _apply_artifact_written(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
-    entry = {
-        "path": payload["path"],
-        "sha256": payload["sha256"],
-        "schema_id": payload["schema_id"],
-        "writer_worker": payload["writer_worker"],
-        "ts": event.ts,
-        "event_id": event.event_id,
-    }
+    fields = {name: payload[name] for name in ("path", "sha256", "schema_id", "writer_worker")}
+    entry = {**fields, "ts": event.ts, "event_id": event.event_id}
     return {"artifacts_index": {**snapshot["artifacts_index"], payload["name"]: entry}}
 
 
 def _apply_item_started(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
-    item = {
-        "work_item_id": payload["work_item_id"],
-        "worker": payload["worker"],
-        "attempt": payload["attempt"],
-        "scope_key": payload["scope_key"],
-        "status": "running",
-        "inputs": payload["inputs"],
-        "outputs": [],
-        "started_at": event.ts,
-    }
+    fields = {name: payload[name] for name in ("work_item_id", "worker", "attempt", "scope_key", "inputs")}
+    item = {**fields, "status": "running", "outputs": [], "started_at": event.ts}
     return {"work_items": [*snapshot["work_items"], item]}
 
 
-def _apply_item_finished(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
-    changes = {"status": "finished", "outputs": payload["outputs"], "finished_at": event.ts}
-    return _update_work_item(snapshot, payload, changes)
-
-
-def _apply_item_failed(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
-    changes = {"status": "failed", "error": payload["error"], "finished_at": event.ts}
-    return _update_work_item(snapshot, payload, changes)
-
-
-def _update_work_item(snapshot: Snapshot, payload: Payload, changes: Mapping[str, Any]) -> Snapshot:
+def _apply_item_ended(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
+    status, result = ("finished", "outputs") if event.type == "WORK_ITEM_FINISHED" else ("failed", "error")
+    changes = {"status": status, result: payload[result], "finished_at": event.ts}
     items = [
         {**item, **changes} if item["work_item_id"] == payload["work_item_id"] else item
         for item in snapshot["work_items"]
@@ -177,8 +151,8 @@ _EVENT_HANDLERS: Mapping[str, EventHandler] = {
     "SECTION_STATE_CHANGED": _apply_section_changed,
     "ARTIFACT_WRITTEN": _apply_artifact_written,
     "WORK_ITEM_STARTED": _apply_item_started,
-    "WORK_ITEM_FINISHED": _apply_item_finished,
-    "WORK_ITEM_FAILED": _apply_item_failed,
+    "WORK_ITEM_FINISHED": _apply_item_ended,
+    "WORK_ITEM_FAILED": _apply_item_ended,
     "ISSUE_OPENED": _apply_issue_opened,
     "ISSUE_RESOLVED": _apply_issue_resolved,
 }

@@ -7,48 +7,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import format_timestamp
 from cleats.toolsets.launch.runs.events import EventDraft, LogTail, RunEvent, TraceIds, chain_events
-from cleats.toolsets.launch.runs.snapshot import Snapshot, fold_event, get_state, make_empty_snapshot
+from cleats.toolsets.launch.runs.snapshot import Snapshot, fold_event, get_state
 from cleats.toolsets.launch.runs.states import TERMINAL_STATES, RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewRun:
-    """A run that is to be created."""
+class Run:
+    """A run as it is stored or, without a number, as it is to be created."""
 
     run_id: str
     product_slug: str
-    config: Mapping[str, Any]
-    shown_config: Mapping[str, Any]
+    config: Mapping[str, Any] = field(repr=False)
+    shown_config: Mapping[str, Any] = field(repr=False)
     """The configuration as others may read it: without paths and user names in URLs."""
     config_hash: str
     key: str = ""
+    """The idempotency key that it is to be created with."""
     request_hash: str = ""
     """The hash of the request, if the configuration was derived from it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A run as it is stored."""
-
-    run_id: str
-    number: int
-    product_slug: str
-    config_hash: str
-    request_hash: str
-    started_at: str
-    finished_at: str
-    epoch: int
-    owner: str
-    expires: float
-    config: Mapping[str, Any] = field(repr=False)
-    shown_config: Mapping[str, Any] = field(repr=False)
-    snapshot: Snapshot = field(repr=False)
-    tail: LogTail
+    number: int = 0
+    started_at: str = ""
+    finished_at: str = ""
+    epoch: int = 0
+    owner: str = ""
+    expires: float = 0.0
+    snapshot: Snapshot = field(default_factory=dict, repr=False)
+    tail: LogTail = field(default_factory=LogTail)
 
     @property
     def state(self) -> RunState:
@@ -62,9 +52,9 @@ class RunSummary:
     run_id: str
     number: int
     product_slug: str
-    state: RunState
     started_at: str
     finished_at: str
+    state: RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +90,7 @@ def make_not_found_error(run_id: str) -> ToolError:
     )
 
 
-def check_key_owner(existing: Run, new: NewRun) -> Run:
+def check_key_owner(existing: Run, new: Run) -> Run:
     """Return the run that a key belongs to, if the new run asks for the same.
 
     Raises:
@@ -137,27 +127,6 @@ class RunUpdate(NamedTuple):
     events: Sequence[RunEvent]
 
 
-def begin_run(new: NewRun, drafts: Iterable[EventDraft], trace: TraceIds) -> RunUpdate:
-    """Return a new run with its first events; its number is not known yet."""
-    initial_run = Run(
-        run_id=new.run_id,
-        number=0,
-        product_slug=new.product_slug,
-        config_hash=new.config_hash,
-        request_hash=new.request_hash,
-        started_at=format_timestamp(time.time()),
-        finished_at="",
-        epoch=0,
-        owner="",
-        expires=0.0,
-        config=new.config,
-        shown_config=new.shown_config,
-        snapshot=make_empty_snapshot(new.run_id),
-        tail=LogTail(),
-    )
-    return append_events(initial_run, drafts, trace)
-
-
 def append_events(run: Run, drafts: Iterable[EventDraft], trace: TraceIds) -> RunUpdate:
     """Return the run with more events.
 
@@ -177,52 +146,7 @@ def make_state_event(old: RunState, new: RunState) -> EventDraft:
     return EventDraft("RUN_STATE_CHANGED", {"old_state": old.value, "new_state": new.value})
 
 
-RUN_TABLES_SQL: Final = """
-CREATE TABLE IF NOT EXISTS {prefix}runs (
-  number {number_type},
-  run_id TEXT NOT NULL UNIQUE,
-  idempotency_key TEXT UNIQUE,
-  config_hash TEXT NOT NULL,
-  request_hash TEXT NOT NULL,
-  product_slug TEXT NOT NULL,
-  state TEXT NOT NULL,
-  started_at TEXT NOT NULL,
-  finished_at TEXT NOT NULL,
-  owner TEXT NOT NULL,
-  epoch BIGINT NOT NULL,
-  expires DOUBLE PRECISION NOT NULL,
-  event_count BIGINT NOT NULL,
-  last_hash TEXT NOT NULL,
-  config TEXT NOT NULL,
-  shown_config TEXT NOT NULL,
-  snapshot TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS {prefix}runs_by_product ON {prefix}runs (product_slug, number);
-CREATE INDEX IF NOT EXISTS {prefix}runs_by_state ON {prefix}runs (state, number);
-CREATE TABLE IF NOT EXISTS {prefix}steps (
-  run_id TEXT NOT NULL,
-  step TEXT NOT NULL,
-  place BIGINT NOT NULL,
-  epoch BIGINT NOT NULL,
-  seconds DOUBLE PRECISION NOT NULL,
-  output TEXT NOT NULL,
-  PRIMARY KEY (run_id, step)
-){options};
-CREATE TABLE IF NOT EXISTS {prefix}events (
-  run_id TEXT NOT NULL,
-  seq BIGINT NOT NULL,
-  event_id TEXT NOT NULL,
-  ts TEXT NOT NULL,
-  type TEXT NOT NULL,
-  payload TEXT NOT NULL,
-  trace_id TEXT NOT NULL,
-  span_id TEXT NOT NULL,
-  parent_span_id TEXT NOT NULL,
-  prev_hash TEXT NOT NULL,
-  event_hash TEXT NOT NULL,
-  PRIMARY KEY (run_id, seq)
-){options};
-"""
+RUN_TABLES_SQL: Final = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8")
 """The tables, for either engine: SQLite reads BIGINT and DOUBLE PRECISION as INTEGER and REAL."""
 
 

@@ -15,16 +15,17 @@ inside a transaction, so writers wait for each other only briefly. Statements ar
 """
 
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from cleats.contract.payload import format_timestamp
 from cleats.toolsets.launch.runs.events import EventDraft, LogTail, RunEvent, TraceIds, verify_chain
-from cleats.toolsets.launch.runs.snapshot import Snapshot, is_valid_snapshot, replay_events
+from cleats.toolsets.launch.runs.snapshot import Snapshot, is_valid_snapshot, make_empty_snapshot, replay_events
 from cleats.toolsets.launch.runs.states import RunState
 from cleats.toolsets.launch.store.model import (
     LeaseLost,
-    NewRun,
     RecordedStep,
     Run,
     RunLease,
@@ -33,17 +34,19 @@ from cleats.toolsets.launch.store.model import (
     SqlConnection,
     StepRecorded,
     append_events,
-    begin_run,
     check_key_owner,
     make_cancel_error,
     make_not_found_error,
     make_state_event,
 )
 
-_SELECT_RUN_SQL: Final = (
-    "SELECT run_id, number, product_slug, config_hash, request_hash, started_at, finished_at,"
-    " epoch, owner, expires, config, shown_config, snapshot, event_count, last_hash FROM runs"
+_PLAIN_COLUMNS: Final = (
+    *("run_id", "product_slug", "config_hash", "request_hash", "started_at", "finished_at"),
+    *("owner", "epoch", "expires"),
 )
+_JSON_COLUMNS: Final = ("config", "shown_config", "snapshot")
+_RUN_COLUMNS: Final = ", ".join(("number", "event_count", "last_hash", *_PLAIN_COLUMNS, *_JSON_COLUMNS))
+_SELECT_RUN_SQL: Final = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - only constant names
 
 
 class RunStore:
@@ -58,7 +61,7 @@ class RunStore:
         self._writer.close()
         self._reader.close()
 
-    def create(self, new: NewRun, drafts: Iterable[EventDraft], trace: TraceIds) -> tuple[Run, bool]:
+    def create(self, new: Run, drafts: Iterable[EventDraft], trace: TraceIds) -> tuple[Run, bool]:
         """Create a run, or return the one that has its key; also return whether it is new.
 
         Raises:
@@ -69,29 +72,19 @@ class RunStore:
                 database.lock_name(new.key)
                 if existing := _find_by_key(database, new.key):
                     return check_key_owner(existing, new), False
-            written = begin_run(new, drafts, trace)
-            run = written.run
+            started = replace(new, started_at=format_timestamp(time.time()), snapshot=make_empty_snapshot(new.run_id))
+            run, events = append_events(started, drafts, trace)
             row = {
-                "run_id": run.run_id,
                 "idempotency_key": new.key or None,
-                "config_hash": run.config_hash,
-                "request_hash": run.request_hash,
-                "product_slug": run.product_slug,
                 "state": run.state.value,
-                "started_at": run.started_at,
-                "finished_at": run.finished_at,
-                "owner": run.owner,
-                "epoch": run.epoch,
-                "expires": run.expires,
                 "event_count": run.tail.length,
                 "last_hash": run.tail.last_hash,
-                "config": json.dumps(run.config),
-                "shown_config": json.dumps(run.shown_config),
-                "snapshot": json.dumps(run.snapshot),
+                **{name: getattr(run, name) for name in _PLAIN_COLUMNS},
+                **{name: json.dumps(getattr(run, name)) for name in _JSON_COLUMNS},
             }
             marks = ",".join("?" * len(row))
             database.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
-            _insert_events(database, written.events)
+            _insert_events(database, events)
             return _load_run(database, run.run_id), True
 
     def find_by_key(self, key: str) -> Run | None:
@@ -109,8 +102,7 @@ class RunStore:
             return _load_run(database, run_id)
 
     def get_snapshot(self, run_id: str) -> Snapshot:
-        with self._reader.transaction() as database:
-            return _restore_snapshot(database, run_id, _load_snapshot_text(database, run_id))
+        return self.get(run_id).snapshot
 
     def list_runs(
         self, *, product_slug: str = "", state: str = "", limit: int = 50, before: int = 0
@@ -120,14 +112,11 @@ class RunStore:
         active_conditions = {condition: value for condition, value in conditions.items() if value}
         where = f" WHERE {' AND '.join(active_conditions)}" if active_conditions else ""
         # Only constant text is concatenated here; every value is bound.
-        columns = "run_id, number, product_slug, state, started_at, finished_at"
-        query = f"SELECT {columns} FROM runs{where} ORDER BY number DESC LIMIT ?"  # noqa: S608
+        columns = ("run_id", "number", "product_slug", "started_at", "finished_at")
+        query = f"SELECT {', '.join(columns)}, state FROM runs{where} ORDER BY number DESC LIMIT ?"  # noqa: S608
         with self._reader.transaction() as database:
             rows = database.execute(query, (*active_conditions.values(), limit)).fetchall()
-        return [
-            RunSummary(run_id, number, slug, RunState(state_name), started, finished)
-            for run_id, number, slug, state_name, started, finished in rows
-        ]
+        return [RunSummary(state=RunState(row[-1]), **dict(zip(columns, row, strict=False))) for row in rows]
 
     def list_orphans(self, limit: int) -> Sequence[Run]:
         """Return runs that lost their driver and runs that never had one, the oldest first.
@@ -162,11 +151,10 @@ class RunStore:
             BrokenChainError: the log was changed.
         """
         with self._reader.transaction() as database:
-            run = _load_run(database, run_id)
-            snapshot_text = _load_snapshot_text(database, run_id)
+            row = _load_row(database, run_id)
             events = _load_events(database, run_id, 0)
-        verify_chain(run_id, events, run.tail)
-        return replay_events(run_id, events) == _parse_snapshot(snapshot_text)
+            verify_chain(run_id, events, _make_run(database, row).tail)
+        return replay_events(run_id, events) == _parse_snapshot(row[-1])
 
     def rebuild_snapshot(self, lease: RunLease) -> None:
         """Rebuild the snapshot from the log.
@@ -275,23 +263,14 @@ def _lock_leased_run(database: SqlConnection, lease: RunLease) -> Run:
 
 
 def _load_run(database: SqlConnection, run_id: str) -> Run:
-    row = database.execute(f"{_SELECT_RUN_SQL} WHERE run_id = ?", (run_id,)).fetchone()
+    return _make_run(database, _load_row(database, run_id))
+
+
+def _load_row(database: SqlConnection, run_id: str) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = database.execute(f"{_SELECT_RUN_SQL} WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
         raise make_not_found_error(run_id)
-    return _make_run(database, row)
-
-
-def _load_snapshot_text(database: SqlConnection, run_id: str) -> str:
-    row = database.execute("SELECT snapshot FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-    if row is None:
-        raise make_not_found_error(run_id)
-    return str(row[0])
-
-
-def _restore_snapshot(database: SqlConnection, run_id: str, snapshot_text: str) -> Snapshot:
-    """Return the stored snapshot; an invalid one is rebuilt from the log."""
-    snapshot = _parse_snapshot(snapshot_text)
-    return replay_events(run_id, _load_events(database, run_id, 0)) if snapshot is None else snapshot
+    return row
 
 
 def _parse_snapshot(snapshot_text: str) -> Snapshot | None:
@@ -303,33 +282,25 @@ def _parse_snapshot(snapshot_text: str) -> Snapshot | None:
 
 
 def _make_run(database: SqlConnection, row: tuple[Any, ...]) -> Run:
-    return Run(
-        run_id=row[0],
-        number=row[1],
-        product_slug=row[2],
-        config_hash=row[3],
-        request_hash=row[4],
-        started_at=row[5],
-        finished_at=row[6],
-        epoch=row[7],
-        owner=row[8],
-        expires=row[9],
-        config=json.loads(row[10]),
-        shown_config=json.loads(row[11]),
-        snapshot=_restore_snapshot(database, row[0], row[12]),
-        tail=LogTail(*row[13:]),
-    )
+    """Make the run of a row; an invalid snapshot is rebuilt from the log."""
+    number, event_count, last_hash, *values, config, shown_config, snapshot_text = row
+    fields = dict(zip(_PLAIN_COLUMNS, values, strict=True))
+    snapshot = _parse_snapshot(snapshot_text)
+    if snapshot is None:
+        snapshot = replay_events(fields["run_id"], _load_events(database, fields["run_id"], 0))
+    configs = {"config": json.loads(config), "shown_config": json.loads(shown_config)}
+    return Run(**fields, **configs, number=number, snapshot=snapshot, tail=LogTail(event_count, last_hash))
 
 
 def _load_events(database: SqlConnection, run_id: str, after: int) -> list[RunEvent]:
     rows = database.execute(
-        "SELECT run_id, seq, event_id, ts, type, payload, trace_id, span_id, parent_span_id,"
-        " prev_hash, event_hash FROM events WHERE run_id = ? AND seq > ? ORDER BY seq",
+        "SELECT seq, event_id, ts, type, payload, trace_id, span_id, parent_span_id, prev_hash, event_hash"
+        " FROM events WHERE run_id = ? AND seq > ? ORDER BY seq",
         (run_id, after),
     )
     return [
-        RunEvent(run_id, seq, event_id, ts, kind, text, TraceIds(trace_id, span_id, parent), prev_hash, event_hash)
-        for _, seq, event_id, ts, kind, text, trace_id, span_id, parent, prev_hash, event_hash in rows.fetchall()
+        RunEvent(run_id, seq, event_id, ts, kind, text, TraceIds(*trace), prev_hash, event_hash)
+        for seq, event_id, ts, kind, text, *trace, prev_hash, event_hash in rows.fetchall()
     ]
 
 

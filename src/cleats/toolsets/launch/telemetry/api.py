@@ -3,9 +3,11 @@
 import logging
 import re
 import sqlite3
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from anyio import to_thread
@@ -17,71 +19,25 @@ from cleats.contract.violations import Validator
 from cleats.toolsets.launch.telemetry.ledger import FILTER_COLUMNS, TelemetryLedger
 from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder
 
-RECORD_STATUSES: Final = ("running", "success", "failure", "partial", "timeout", "cancelled")
-
 Schema: TypeAlias = Mapping[str, Any]
 
-_TEXT_SCHEMA: Final = {"type": "string", "maxLength": 4096}
-_TIME_SCHEMA: Final = {
-    "type": "string",
-    "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
-    r"(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})?$",
-}
-"""ISO 8601. A pattern, because a validator may ignore a `format`; many clients omit the zone."""
-
-_OBJECT_SCHEMA: Final = {"type": ["object", "null"]}
+_FIELDS: Final = tomllib.loads(Path(__file__).with_name("record_fields.toml").read_text(encoding="utf-8"))
 _COUNT_SCHEMA: Final = {"type": "integer", "minimum": 0}
-_ID_SCHEMA: Final = {"type": "string", "minLength": 1, "maxLength": 256}
-_UUID_SCHEMA: Final = {"type": "string", "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"}
-
-_OUTCOME_PROPERTIES: Final[Schema] = {
-    "status": {"enum": list(RECORD_STATUSES)},
-    "end_time": _TIME_SCHEMA,
-    "duration_ms": {"type": "number", "minimum": 0},
-    **dict.fromkeys(("items_discovered", "items_succeeded", "items_failed", "items_skipped"), _COUNT_SCHEMA),
-    **dict.fromkeys(("output_summary", "error_summary"), _TEXT_SCHEMA),
-    **dict.fromkeys(("metrics_json", "context_json"), _OBJECT_SCHEMA),
-}
-
 _REQUIRED_FIELDS: Final = ["event_id", "run_id", "agent_name", "job_type", "start_time"]
-RECORD_SCHEMA: Final[Schema] = {
-    "type": "object",
-    "required": _REQUIRED_FIELDS,
-    "properties": {
-        "event_id": _UUID_SCHEMA,
-        **dict.fromkeys(("run_id", "agent_name", "job_type"), _ID_SCHEMA),
-        "start_time": _TIME_SCHEMA,
-        "parent_run_id": _ID_SCHEMA,
-        **dict.fromkeys(("product", "product_family", "platform", "subdomain", "website"), _TEXT_SCHEMA),
-        **dict.fromkeys(("website_section", "item_name", "git_repo", "git_branch"), _TEXT_SCHEMA),
-        **_OUTCOME_PROPERTIES,
-    },
-    "additionalProperties": False,
-}
+
+
+def _make_closed_schema(properties: Schema, **rules: Any) -> Schema:
+    return {"type": "object", **rules, "properties": properties, "additionalProperties": False}
+
+
+RECORD_SCHEMA: Final = _make_closed_schema({**_FIELDS["record"], **_FIELDS["outcome"]}, required=_REQUIRED_FIELDS)
 """A record when it begins; `event_id` makes sending it twice the same as sending it once."""
 
-UPDATE_SCHEMA: Final[Schema] = {
-    "type": "object",
-    "properties": _OUTCOME_PROPERTIES,
-    "minProperties": 1,
-    "additionalProperties": False,
-}
+UPDATE_SCHEMA: Final = _make_closed_schema(_FIELDS["outcome"], minProperties=1)
 """A later update of a record."""
 
-COMMIT_SCHEMA: Final[Schema] = {
-    "type": "object",
-    "required": ["commit_hash", "commit_source"],
-    "properties": {
-        "commit_hash": {"type": "string", "pattern": "^[0-9a-f]{7,40}$"},
-        "commit_source": {"enum": ["manual", "llm", "ci"]},
-        "commit_author": _TEXT_SCHEMA,
-        "commit_timestamp": _TIME_SCHEMA,
-    },
-    "additionalProperties": False,
-}
-
+COMMIT_SCHEMA: Final = _make_closed_schema(_FIELDS["commit"], required=["commit_hash", "commit_source"])
 BATCH_SCHEMA: Final[Schema] = {"type": "array", "maxItems": 1000, "items": {"type": "object"}}
-
 STORED_RECORD_SCHEMA: Final[Schema] = {
     "type": "object",
     "required": [*_REQUIRED_FIELDS, "status"],
@@ -107,20 +63,13 @@ class TelemetryApi:
 
     def build_routes(self) -> list[Route]:
         runs_path, record_path = "/api/v1/runs", "/api/v1/runs/{event_id}"
-        commit_path = record_path + "/associate-commit"
+        batch_path, commit_path = f"{runs_path}/batch", f"{record_path}/associate-commit"
         routes = [
             Route("POST", runs_path, self.create_record, "Record that work began.", _CREATE_ANSWERS, RECORD_SCHEMA),
             Route(
                 "GET", runs_path, self.list_records, "Records, the newest first.", _LIST_ANSWERS, query=_LIST_PARAMETERS
             ),
-            Route(
-                "POST",
-                f"{runs_path}/batch",
-                self.create_batch,
-                "Up to 1,000 records.",
-                _BATCH_ANSWERS,
-                _BATCH_BODY_SCHEMA,
-            ),
+            Route("POST", batch_path, self.create_batch, "Up to 1,000 records.", _BATCH_ANSWERS, _BATCH_BODY_SCHEMA),
             Route("GET", record_path, self.get_record, "One record.", _RECORD_ANSWERS),
             Route("PATCH", record_path, self.update_record, "What became of it.", _RECORD_ANSWERS, UPDATE_SCHEMA),
             Route("POST", commit_path, self.associate_commit, "The commit it made.", _RECORD_ANSWERS, COMMIT_SCHEMA),

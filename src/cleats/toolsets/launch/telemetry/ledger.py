@@ -15,31 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-CREATE_TABLES_SQL: Final = """
-CREATE TABLE IF NOT EXISTS records (
-  event_id TEXT PRIMARY KEY,
-  run_id TEXT NOT NULL,
-  parent_run_id TEXT,
-  job_type TEXT NOT NULL,
-  agent_name TEXT NOT NULL,
-  status TEXT NOT NULL,
-  start_time TEXT NOT NULL,
-  body TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS records_by_run ON records (run_id);
-CREATE INDEX IF NOT EXISTS records_by_parent ON records (parent_run_id);
-CREATE INDEX IF NOT EXISTS records_by_time ON records (start_time, event_id);
-CREATE TABLE IF NOT EXISTS read (run_id TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS outbox (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  collector TEXT NOT NULL,
-  token TEXT NOT NULL,
-  method TEXT NOT NULL,
-  path TEXT NOT NULL,
-  body BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS sender (one INTEGER PRIMARY KEY, owner TEXT, until REAL);
-"""
+CREATE_TABLES_SQL: Final = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8")
 
 WRITE_TIMEOUT_SECONDS: Final = 5.0
 """Time that one process waits for another that writes."""
@@ -227,14 +203,9 @@ def _enqueue_message(
 
 def _trim_outbox(database: sqlite3.Connection) -> int:
     """Trim the outbox to its limit; return the number of dropped messages."""
-    (total,) = database.execute("SELECT coalesce(sum(length(body)), 0) FROM outbox").fetchone()
-    dropped_count = 0
-    while total > MAX_OUTBOX_BYTES:
-        message_id, size = database.execute("SELECT id, length(body) FROM outbox ORDER BY id LIMIT 1").fetchone()
-        database.execute("DELETE FROM outbox WHERE id = ?", (message_id,))
-        dropped_count += 1
-        total -= size
-    return dropped_count
+    sizes = "SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS total FROM outbox"
+    sql = f"DELETE FROM outbox WHERE id IN (SELECT id FROM ({sizes}) WHERE total > ?)"  # noqa: S608 - constants
+    return database.execute(sql, (MAX_OUTBOX_BYTES,)).rowcount
 
 
 def _advance_position(database: sqlite3.Connection, run_id: str, before: int, now: int) -> bool:

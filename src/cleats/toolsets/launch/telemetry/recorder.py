@@ -24,7 +24,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from cleats.contract.errors import ToolError
-from cleats.contract.tools import Context, Handler, Tool
+from cleats.contract.tools import Context, Tool
 from cleats.system.http_client import HttpClient, RequestFailedError
 from cleats.toolsets.launch.store.run_store import RunStore
 from cleats.toolsets.launch.telemetry import journal_records
@@ -146,14 +146,12 @@ class TelemetryRecorder:
 
     def wrap_tool(self, tool: Tool) -> Tool:
         """Return the tool with a handler that records every call."""
-        return replace(tool, run=self._wrap_handler(tool.name, tool.run))
 
-    def _wrap_handler(self, name: str, handler: Handler) -> Handler:
         async def handle_call(arguments: Mapping[str, Any], context: Context) -> Any:
             started = time()
             run_id, status, summary = str(arguments.get("run_id", "")), "cancelled", ""
             try:
-                answer = await handler(arguments, context)
+                answer = await tool.run(arguments, context)
                 run_id = run_id or str(answer.get("run_id", ""))
                 status, summary = "success", _summarise_answer(answer)
             except ToolError as error:
@@ -165,7 +163,7 @@ class TelemetryRecorder:
             finally:
                 self.queue_call(
                     journal_records.make_call_record(
-                        tool=name,
+                        tool=tool.name,
                         run_id=run_id,
                         arguments=arguments,
                         started=started,
@@ -179,7 +177,7 @@ class TelemetryRecorder:
                     self.queue_run(run_id)
             return answer
 
-        return handle_call
+        return replace(tool, run=handle_call)
 
 
 def _summarise_answer(answer: Mapping[str, Any]) -> str:
@@ -260,8 +258,10 @@ class TelemetrySender:
     async def _send_message(self, client: HttpClient, collector: str, message: OutboxMessage) -> bool:
         """Send a message; return True if it arrived or was rejected for good."""
         url = collector.rstrip("/") + message.path
+        token = self.tokens.get(message.token)
+        headers = {"authorization": f"Bearer {token}"} if token else {}
         try:
-            reply = await client.send(message.method, url, message.body, self._make_auth_headers(message))
+            reply = await client.send(message.method, url, message.body, headers)
         except RequestFailedError:
             return False
         if reply.status >= 500 or reply.status == 429:
@@ -269,7 +269,3 @@ class TelemetrySender:
         if reply.status >= 400:
             log.warning("telemetry.refused path=%s status=%d", message.path, reply.status)
         return True
-
-    def _make_auth_headers(self, message: OutboxMessage) -> dict[str, str]:
-        token = self.tokens.get(message.token)
-        return {"authorization": f"Bearer {token}"} if token else {}
