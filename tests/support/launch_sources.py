@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cleats.toolsets.launch.runs import artifacts
 from cleats.toolsets.launch.snippets import catalogue
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import inventory
-from cleats.toolsets.launch.source.evidence.facts import FactsAndEvidence, build_facts
+from cleats.toolsets.launch.source.evidence.facts import build_facts
 from cleats.toolsets.launch.source.evidence.repository_sources import resolve_language
 
 SOURCE_SHA = "a" * 40
@@ -40,19 +40,24 @@ def write_tree(root: Path, files: Mapping[str, str | bytes]) -> CheckoutTree:
     return CheckoutTree(root)
 
 
+class ExtractedFacts(NamedTuple):
+    product_facts: dict[str, Any]
+    evidence_map: dict[str, Any]
+
+
 def extract_facts(
     root: Path, files: Mapping[str, str | bytes], platform: str = "python", name: str = "Kettle"
-) -> FactsAndEvidence:
+) -> ExtractedFacts:
     """Extract the facts of a repository; both artifacts must match their schemas."""
     source = write_tree(root, files)
     config = {"product_name": name, "product_slug": "kettle", "target_platform": platform}
-    built = build_facts(source, inventory.take_inventory(source, SOURCE_URL, SOURCE_SHA), config)
+    built = ExtractedFacts(*build_facts(source, inventory.take_inventory(source, SOURCE_URL, SOURCE_SHA), config))
     artifacts.check_document("product_facts.json", built.product_facts)
     artifacts.check_document("evidence_map.json", built.evidence_map)
     return built
 
 
-def list_claim_texts(built: FactsAndEvidence, kind: str = "") -> list[str]:
+def list_claim_texts(built: ExtractedFacts, kind: str = "") -> list[str]:
     """Return the texts of the claims of one kind, or of all."""
     return [claim["claim_text"] for claim in built.evidence_map["claims"] if kind in ("", claim["claim_kind"])]
 
@@ -61,7 +66,7 @@ def extract_snippets(root: Path, files: Mapping[str, str | bytes], platform: str
     source = write_tree(root, files)
     config = {"product_name": "Kettle", "product_slug": "kettle", "target_platform": platform}
     source_inventory = inventory.take_inventory(source, SOURCE_URL, SOURCE_SHA)
-    built = build_facts(source, source_inventory, config)
+    built = ExtractedFacts(*build_facts(source, source_inventory, config))
     snippet_catalog = catalogue.build_catalogue(
         source, source_inventory, built.product_facts, resolve_language(config, source_inventory)
     )

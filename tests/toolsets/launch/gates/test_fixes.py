@@ -11,11 +11,6 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.fix_attempts import (
-    build_patches,
-    list_tried_issues,
-    select_issue,
-)
 from cleats.toolsets.launch.gates.model import FileRemoval, FixCase
 from cleats.toolsets.launch.gates.page_edits import edit_around, find_unknown_commands, remove_lines
 from cleats.toolsets.launch.gates.registry import run_gate
@@ -28,6 +23,11 @@ from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue, Sever
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
 from cleats.toolsets.launch.workers import fix, validate
+from cleats.toolsets.launch.workers.fix import (
+    build_patches,
+    list_tried_issues,
+    select_issue,
+)
 from tests.support.gates import (
     EVIDENCE_CLAIMS,
     EXAMPLE_CODE,

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.fix_attempts import build_patches
 from cleats.toolsets.launch.gates.model import FixCase
 from cleats.toolsets.launch.gates.registry import run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite, WorktreeChange
 from cleats.toolsets.launch.patching.patches import apply_patch_to_text
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.issues import Issue
+from cleats.toolsets.launch.workers.fix import build_patches
 from tests.support.gates import (
     GUIDE_PATH,
     PAGE_TEXTS,

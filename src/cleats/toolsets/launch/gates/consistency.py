@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit, urlunsplit
 
 from cleats.system.front_matter import set_front_matter_keys
@@ -163,16 +164,10 @@ def fix_urls(case: FixCase) -> FixResult:
     changes = {"url": planned_path} if isinstance(front.get("url"), str) else {}
     for key in CANONICAL_URL_KEYS:
         if isinstance(front.get(key), str):
-            changes[key] = _replace_path(front[key], planned_path)
+            changes[key] = planned_path
+            with suppress(ValueError):  # not an address
+                changes[key] = urlunsplit((*urlsplit(front[key])[:2], planned_path, "", ""))
     return set_front_matter_keys(case.text, changes)
-
-
-def _replace_path(link: str, path: str) -> str:
-    try:
-        parts = urlsplit(link)
-    except ValueError:
-        return path
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
 def _check_section_homes(site: LaunchSite) -> Iterator[IssueDraft]:

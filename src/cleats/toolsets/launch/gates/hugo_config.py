@@ -1,11 +1,11 @@
 """A configuration must cover every planned section, parse, and read nothing outside the site."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from cleats.toolsets.launch.gates.hugo_build import find_outside_folders, plan_builds
 from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite
+from cleats.toolsets.launch.site.hugo import lower_keys
 from cleats.toolsets.launch.source.checkout import safe_parsing
 
 CONFIG_MISSING = IssueKind(
@@ -30,18 +30,11 @@ def check_hugo_config(site: LaunchSite) -> Iterator[GateMessage]:
         except ValueError as parse_error:
             yield CONFIG_INVALID.draft(f"the configuration cannot be read: {parse_error}", build.config)
             continue
-        hugo_settings = _lower_keys(document)
+        hugo_settings = lower_keys(document, deep=True)
         for folder in find_outside_folders(hugo_settings, site.job.site):
             yield OUTSIDE_FOLDER.draft(f"the configuration reads outside the site: {folder}", build.config)
         if not str(hugo_settings.get("baseurl", "")) and not build.config.startswith("config/"):
             yield BASE_URL_MISSING.draft("the configuration has no baseURL", build.config)
-
-
-def _lower_keys(node: Any) -> Any:
-    """Lower-case all keys, because Hugo ignores their case."""
-    if isinstance(node, dict):
-        return {str(key).lower(): _lower_keys(value) for key, value in node.items()}
-    return [_lower_keys(item) for item in node] if isinstance(node, list) else node
 
 
 GATE = Gate("hugo_config", __doc__, check_hugo_config, local_seconds=10.0, strict_seconds=20.0)

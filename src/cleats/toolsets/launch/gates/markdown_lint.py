@@ -214,15 +214,6 @@ def fix_image_alts(case: FixCase) -> FixResult:
     return edit_prose(case, lambda line: _EMPTY_ALT_PATTERN.sub(add_alt_text, line))
 
 
-def fix_empty_links(case: FixCase) -> FixResult:
-    return edit_prose(case, lambda line: _EMPTY_LINK_PATTERN.sub(lambda match: match[1] or match[2], line))
-
-
-def fix_unsafe_html(case: FixCase) -> FixResult:
-    """Remove the lines; their author did not write them for this launch."""
-    return remove_lines(case.text, case.lines - list_code_lines(case.file))
-
-
 SKIPPED_LEVEL = IssueKind(
     "GATE_LINT_HEADING_SKIP", "warn", "Raise the heading to one level below the one before it.", fix_skipped_levels
 )
@@ -246,11 +237,18 @@ FENCE_LANGUAGE = IssueKind(
 OPEN_FENCE = IssueKind("GATE_LINT_OPEN_FENCE", "error", "Close the code block.", fix_open_fence)
 BARE_URL = IssueKind("GATE_LINT_BARE_URL", "warn", "Make a link of it, or put it in angle brackets.", fix_bare_urls)
 EMPTY_LINK = IssueKind(
-    "GATE_LINT_EMPTY_LINK", "error", "Give the link a target, or keep only its words.", fix_empty_links
+    "GATE_LINT_EMPTY_LINK",
+    "error",
+    "Give the link a target, or keep only its words.",
+    lambda case: edit_prose(case, lambda line: _EMPTY_LINK_PATTERN.sub(lambda match: match[1] or match[2], line)),
 )
 IMAGE_ALT = IssueKind("GATE_LINT_IMAGE_ALT", "warn", "Say what the image shows.", fix_image_alts)
-_REMOVE_HTML = "Take the HTML away; a shortcode of the site may do what it did."
-UNSAFE_HTML = IssueKind("GATE_LINT_UNSAFE_HTML", "blocker", _REMOVE_HTML, fix_unsafe_html)
+UNSAFE_HTML = IssueKind(
+    "GATE_LINT_UNSAFE_HTML",
+    "blocker",
+    "Take the HTML away; a shortcode of the site may do what it did.",
+    lambda case: remove_lines(case.text, case.lines - list_code_lines(case.file)),
+)
 EMPTY_PAGE = IssueKind(
     "GATE_LINT_EMPTY_PAGE", "error", "Write the page, or take it out of the plan.", lambda case: case.draft
 )

@@ -125,7 +125,3 @@ class Gate:
     tools: tuple[str, ...] = ()
     reads_pages: bool = False
     """Whether the gate judges pages line by line, and only lines that the launch wrote."""
-
-    def choose_timeout(self, profile: str) -> float:
-        """Return the seconds that the gate may take under a validation profile."""
-        return self.local_seconds if profile == "local" else self.strict_seconds

@@ -14,6 +14,7 @@ import Stemmer  # type: ignore[import-not-found]
 
 from cleats.toolsets.launch.gates.site import PageFile
 from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.source.text.english import load_words
 
 LIST_ITEM_PATTERN = re.compile(r"^(\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+)")
 CODE_SPAN_PATTERN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
@@ -103,31 +104,8 @@ _NEGATION_PATTERN = re.compile(r"(?i)\b(?:no|not|never|none|nothing|neither|cann
 _NAME_PATTERN = re.compile(r"[^\W\d]\w+")
 _CALL_PATH_PATTERN = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:\(.*)?$", re.DOTALL)
 
-STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    a about after all also an and any are as at be been before both but by can do does each for
-    from get had has have how if in into is it its let like may more most no not of on one only or
-    other our out over s so some such than that the their them then there these they this those
-    through to under until up use used using via was we were what when where which while who will
-    with without you your
-    """,
-    )
-)
-
-
-KNOWN_FORMATS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    3DS 3MF AMF AVIF BMP CAD CSV DAE DOC DOCM DOCX DRC DWF DWG DXF EML EMF EPS EPUB FBX GIF GLB GLTF
-    HEIC HTML IFC JPEG JPG JSON LATEX MBOX MHT MHTML MOBI MPP MPX MSG OBJ ODP ODS ODT ONE PCD PDF
-    PLY PNG POT POTX PPS PPSX PPT PPTX PSB PSD PST RTF RVM STL SVG TGA TIF TIFF TSV TXT U3D USD
-    USDZ VCF VDX VRML VSD VSDX VSX WEBP WMF X3D XLS XLSB XLSM XLSX XML XPS YAML ZIP 7Z TAR GZ
-    """,
-    )
-)
+STOP_WORDS = load_words("stop_words")
+KNOWN_FORMATS = load_words("known_formats")
 """Words that a reader takes for a file format when they are in capitals."""
 _FORMAT_NAME_PATTERN = re.compile(r"(?<![\w./-])(?:[A-Z0-9]{2,5}|[Gg][Ll][Tt][Ff]|LaTeX)(?![\w-])")
 

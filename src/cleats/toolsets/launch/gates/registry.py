@@ -211,7 +211,7 @@ async def run_gate(gate: Gate, site: LaunchSite, *, strict: bool = False) -> Gat
     if missing:
         message = f"the gate needs {' and '.join(missing)}, which is not installed"
         return build_verdict(gate.name, [TOOL_MISSING.draft(message)], site, strict=strict)
-    seconds = gate.choose_timeout(site.level)
+    seconds = gate.local_seconds if site.level == "local" else gate.strict_seconds
     try:
         with anyio.fail_after(seconds):
             if gate.async_check is not None:

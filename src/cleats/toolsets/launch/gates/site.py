@@ -2,18 +2,20 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from cleats.system import front_matter
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import pages
+
+T = TypeVar("T")
 
 _ANCHOR_PATTERN = re.compile(r"""<[^>]*?\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 
@@ -70,6 +72,11 @@ class BuiltSite:
         return self._anchor_cache[file]
 
 
+def _list_in_body(list_elements: Callable[[str, int], list[T]]) -> "cached_property[list[T]]":
+    """Return a property of a page: the elements of one kind in its body, with their lines in the file."""
+    return cached_property(lambda file: list_elements(file.body, file.body_line))
+
+
 @dataclass(frozen=True)
 class PageFile:
     """A Markdown file of the run, as it is in the worktree."""
@@ -104,25 +111,11 @@ class PageFile:
         """The line of the file at which the body begins."""
         return self.page.body_line if self.page else 1
 
-    @cached_property
-    def headings(self) -> list[pages.PageHeading]:
-        return pages.list_headings(self.body, self.body_line)
-
-    @cached_property
-    def links(self) -> list[pages.PageLink]:
-        return pages.list_links(self.body, self.body_line)
-
-    @cached_property
-    def images(self) -> list[pages.PageImage]:
-        return pages.list_images(self.body, self.body_line)
-
-    @cached_property
-    def fences(self) -> list[pages.CodeBlock]:
-        return pages.list_code_blocks(self.body, self.body_line)
-
-    @cached_property
-    def claims(self) -> list[pages.ClaimMarker]:
-        return pages.list_claim_markers(self.body, self.body_line)
+    headings = _list_in_body(pages.list_headings)
+    links = _list_in_body(pages.list_links)
+    images = _list_in_body(pages.list_images)
+    fences = _list_in_body(pages.list_code_blocks)
+    claims = _list_in_body(pages.list_claim_markers)
 
     @cached_property
     def prose(self) -> list[tuple[int, str]]:

@@ -60,7 +60,7 @@ def read_hugo_config(tree: CheckoutTree) -> HugoConfig:
             name, _, language = stem.partition(".")
             section = {name: document}
             document = {"languages": {language: section}} if language else section
-        settings = _merge_settings(settings, _lower_keys(document))
+        settings = _merge_settings(settings, lower_keys(document))
         sources.append(path)
     family_builds = [path for path in builds if PurePosixPath(path).stem.lower() not in _NON_FAMILY_STEMS]
     return HugoConfig(
@@ -81,7 +81,7 @@ def read_hugo_settings(tree: CheckoutTree, path: str = "") -> Mapping[str, Any]:
     config = read_hugo_config(tree)
     if path not in {build for _, _, build in config.matrix}:
         return config.settings
-    build_settings: dict[str, Any] = _lower_keys(_load_document(tree, path) or {})
+    build_settings: dict[str, Any] = lower_keys(_load_document(tree, path) or {})
     return build_settings
 
 
@@ -141,23 +141,24 @@ def _parse_build_path(path: str) -> tuple[str, str, str]:
     return (pure_path.stem, "", path) if len(pure_path.parts) == 2 else (pure_path.parts[1], pure_path.stem, path)
 
 
-def _lower_keys(value: Any) -> Any:
-    """Lower-case the top-level keys, which Hugo reads in any case; the keys below are names."""
-    return {str(key).lower(): inner for key, inner in value.items()}
+def lower_keys(value: Any, *, deep: bool = False) -> Any:
+    """Lower-case the top-level keys, which Hugo reads in any case, or with `deep` all keys; inner ones may be names."""
+    if isinstance(value, Mapping):
+        return {str(key).lower(): lower_keys(inner, deep=True) if deep else inner for key, inner in value.items()}
+    return [lower_keys(item, deep=True) for item in value] if isinstance(value, list) else value
 
 
 def _merge_settings(base: dict[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in override.items():
         old = merged.get(key)
-        are_tables = isinstance(old, dict) and isinstance(value, Mapping)
-        merged[key] = _merge_settings(old, value) if are_tables and isinstance(old, dict) else value
+        merged[key] = _merge_settings(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
     return merged
 
 
 def _convert_to_json(value: Any) -> dict[str, Any]:
-    plain = json.loads(json.dumps(value, default=str)) if isinstance(value, Mapping) else {}
-    return plain if isinstance(plain, dict) else {}
+    plain: dict[str, Any] = json.loads(json.dumps(value, default=str)) if isinstance(value, Mapping) else {}
+    return plain
 
 
 MAX_SAMPLED_PAGES: Final = 50

@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from cleats.toolsets.launch.site.hugo import lower_keys
+
 _PERMALINK_TOKEN_PATTERN = re.compile(r":([a-z]+)(?:\[([^\]]*)\])?")
 _UNSAFE_URL_PATTERN = re.compile(r"[^\w.+~@/-]+")
 
@@ -62,9 +64,9 @@ class HugoUrlRules:
         default = str(settings.get("defaultcontentlanguage") or "en").lower()
         language_tables = settings.get("languages")
         tables = {
-            str(name).lower(): _lowercase_keys(table)
+            str(name).lower(): lower_keys(table)
             for name, table in (language_tables.items() if isinstance(language_tables, Mapping) else ())
-            if isinstance(table, Mapping) and not _lowercase_keys(table).get("disabled")
+            if isinstance(table, Mapping) and not lower_keys(table).get("disabled")
         }
         return cls(
             base_url=_parse_address(settings.get("baseurl")),
@@ -166,8 +168,8 @@ class HugoUrlRules:
 
 def _iter_mounts(settings: Mapping[str, Any], tables: Mapping[str, Any]) -> Iterator[ContentMount]:
     module = settings.get("module")
-    mount_tables = _lowercase_keys(module).get("mounts") if isinstance(module, Mapping) else None
-    mounts = [_lowercase_keys(mount_table) for mount_table in mount_tables or () if isinstance(mount_table, Mapping)]
+    mount_tables = lower_keys(module).get("mounts") if isinstance(module, Mapping) else None
+    mounts = [lower_keys(mount_table) for mount_table in mount_tables or () if isinstance(mount_table, Mapping)]
     content_mounts = [it for it in mounts if re.match(r"/*content/*$|content/", str(it.get("target", "")))]
     for mount_table in content_mounts:
         target = str(mount_table["target"]).strip("/").removeprefix("content").strip("/")
@@ -214,7 +216,3 @@ def _parse_address(configured: Any) -> str:
     except ValueError:
         return ""
     return address
-
-
-def _lowercase_keys(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(key).lower(): value for key, value in table.items()}

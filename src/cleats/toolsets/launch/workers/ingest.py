@@ -1,4 +1,4 @@
-"""The worker of the inputs (W1): it clones the repositories and takes the inventory of the source."""
+"""The workers that read the inputs: clones and inventory (W1), facts with evidence (W2), code for the pages (W3)."""
 
 import os
 from collections.abc import Mapping
@@ -9,8 +9,11 @@ from cleats.toolsets.launch.config.secrets import redact_url
 from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, HardenedGit, clone_commit, list_remote_refs
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import hugo
+from cleats.toolsets.launch.snippets.catalogue import build_catalogue
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree, IngestionScope
 from cleats.toolsets.launch.source.evidence import inventory
+from cleats.toolsets.launch.source.evidence.facts import build_facts
+from cleats.toolsets.launch.source.evidence.repository_sources import resolve_language
 
 
 async def run_clone(job: WorkerJob) -> Mapping[str, Any]:
@@ -23,7 +26,9 @@ async def run_clone(job: WorkerJob) -> Mapping[str, Any]:
     job.root.joinpath("work").mkdir(parents=True, exist_ok=True)
     source = await _clone_repository(job, env, "github_repo_url", "github_ref")
     site = await _clone_repository(job, env, "site_repo_url", "site_ref")
-    workflows = await _clone_workflows(job, env)
+    workflows = {}
+    if job.config.get("workflows_repo_url"):
+        workflows = await _clone_repository(job, env, "workflows_repo_url", "workflows_ref")
     tree = CheckoutTree(job.site)
     config = hugo.read_hugo_config(tree)
     job.write(
@@ -62,13 +67,6 @@ def find_section_roots(config: Mapping[str, Any]) -> dict[str, str]:
     return roots
 
 
-async def _clone_workflows(job: WorkerJob, env: Mapping[str, str]) -> dict[str, str]:
-    """Clone the repository with the workflows of the site, if the run names one."""
-    if not job.config.get("workflows_repo_url"):
-        return {}
-    return await _clone_repository(job, env, "workflows_repo_url", "workflows_ref")
-
-
 async def _clone_repository(job: WorkerJob, env: Mapping[str, str], url_field: str, ref_field: str) -> dict[str, str]:
     url = str(job.config.get(url_field) or "")
     ref = str(job.config.get(ref_field) or "")
@@ -105,19 +103,11 @@ async def run_inventory(job: WorkerJob) -> Mapping[str, Any]:
     """
     all_paths = CheckoutTree(job.repo).paths
     if not all_paths:
-        raise ToolError(
-            ErrorCode.INVALID_INPUT,
-            "REPO_EMPTY: the source repository has no files at this commit.",
-            details={"reason": "REPO_EMPTY", "field": "github_ref"},
-        )
+        raise _make_empty_error("github_ref", "the source repository has no files at this commit")
     scope = IngestionScope.from_config(job.config)
     tree = CheckoutTree(job.repo, frozenset(filter(scope.includes, all_paths)) - await _list_ignored_paths(job))
     if not tree.paths:
-        raise ToolError(
-            ErrorCode.INVALID_INPUT,
-            "REPO_EMPTY: the run's ingestion leaves no file of the source repository.",
-            details={"reason": "REPO_EMPTY", "field": "ingestion"},
-        )
+        raise _make_empty_error("ingestion", "the run's ingestion leaves no file of the source repository")
     refs = job.read_json("resolved_refs.json")["repo"]
     inventory_document = inventory.take_inventory(tree, refs["repo_url"], refs["resolved_sha"], scope)
     job.write("repo_inventory.json", inventory_document)
@@ -128,6 +118,11 @@ async def run_inventory(job: WorkerJob) -> Mapping[str, Any]:
     }
 
 
+def _make_empty_error(field: str, reason: str) -> ToolError:
+    details = {"reason": "REPO_EMPTY", "field": field}
+    return ToolError(ErrorCode.INVALID_INPUT, f"REPO_EMPTY: {reason}.", details=details)
+
+
 async def _list_ignored_paths(job: WorkerJob) -> frozenset[str]:
     """Return committed files that `.gitignore` names; only the mode `strict` excludes them."""
     if job.config.get("ingestion", {}).get("gitignore_mode") != "strict":
@@ -136,3 +131,32 @@ async def _list_ignored_paths(job: WorkerJob) -> frozenset[str]:
     options = ("-z", "--cached", "--ignored", "--exclude-per-directory=.gitignore")
     output = await git.run("", "ls-files", *options)
     return frozenset(os.fsdecode(path) for path in output.split(b"\0") if path)
+
+
+async def run_facts(job: WorkerJob) -> Mapping[str, Any]:
+    """Write the product facts and the evidence map, without a language model."""
+    inventory = job.read_json("repo_inventory.json")
+    product_facts, evidence_map = build_facts(
+        CheckoutTree(job.repo, frozenset(inventory["paths"])), inventory, job.config
+    )
+    job.write("product_facts.json", product_facts)
+    job.write("evidence_map.json", evidence_map)
+    claims = evidence_map["claims"]
+    return {
+        "claims": len(claims),
+        "facts": sum(claim["truth_status"] == "fact" for claim in claims),
+        "contradictions": len(evidence_map["contradictions"]),
+        "launch_tier_hint": "minimal" if len(claims) < 5 else "standard",
+    }
+
+
+async def run_snippets(job: WorkerJob) -> Mapping[str, Any]:
+    """Write the catalogue of snippets."""
+    inventory = job.read_json("repo_inventory.json")
+    facts = job.read_json("product_facts.json")
+    language = resolve_language(job.config, inventory)
+    tree = CheckoutTree(job.repo, frozenset(inventory["paths"]))
+    catalog = build_catalogue(tree, inventory, facts, language)
+    job.write("snippet_catalog.json", catalog)
+    valid_snippets = [snippet for snippet in catalog["snippets"] if snippet["validation"]["syntax_ok"]]
+    return {"snippets": len(catalog["snippets"]), "valid": len(valid_snippets)}

@@ -3,7 +3,6 @@
 import datetime as dt
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -45,8 +44,8 @@ async def run_plan(job: WorkerJob) -> Mapping[str, Any]:
 
 def load_profile(job: WorkerJob) -> Profile:
     """Load the profile of a run, with the site layout of its configuration."""
-    folders = [Path(folder) for folder in job.settings.get("profiles", ())]
-    return load_named_profile(job.config["profile"], folders).with_site_layout(job.config["site_layout"])
+    profile = load_named_profile(job.config["profile"], job.settings.get("profiles", ()))
+    return profile.with_site_layout(job.config["site_layout"])
 
 
 def load_material(job: WorkerJob) -> LaunchMaterial:

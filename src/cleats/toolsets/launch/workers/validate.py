@@ -39,11 +39,10 @@ async def run_validate(job: WorkerJob) -> Mapping[str, Any]:
     Raises:
         ToolError: TOOLCHAIN_MISSING, if a gate of the profile lacks its program.
     """
-    profile = load_named_profile(
-        job.config["profile"], [Path(profile_folder) for profile_folder in job.settings.get("profiles", ())]
-    )
+    profile = load_named_profile(job.config["profile"], job.settings.get("profiles", ()))
     level = str(job.config.get("validation_profile", "local"))
-    gates = registry.select_gates(_select_gate_names(job.config, profile.gates.for_profile(level)))
+    disabled = set() if job.config.get("hugo", {}).get("use_config_gate", True) else {"hugo_config"}
+    gates = registry.select_gates(name for name in profile.gates.for_profile(level) if name not in disabled)
     tools = await registry.require_programs(gates, job.settings, level)
     context = _ValidationContext(job, profile, level, gates, tools)
     scratch = job.root / "work" / "scratch"
@@ -53,12 +52,6 @@ async def run_validate(job: WorkerJob) -> Mapping[str, Any]:
         return await _judge_worktree(context, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _select_gate_names(config: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Return the gates of a profile, without the one that a run may disable."""
-    disabled_names = set() if config.get("hugo", {}).get("use_config_gate", True) else {"hugo_config"}
-    return [name for name in names if name not in disabled_names]
 
 
 def is_strict(config: Mapping[str, Any]) -> bool:

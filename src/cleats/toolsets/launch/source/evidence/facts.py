@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from cleats.toolsets.launch.source.evidence.document_claims import (
     detect_block_language,
 )
 from cleats.toolsets.launch.source.evidence.install_claims import claim_install
-from cleats.toolsets.launch.source.evidence.ledger import Citation, Claim, ClaimLedger, ContradictionChecker
+from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
 from cleats.toolsets.launch.source.evidence.licences import Licence
 from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_formats, find_licence
 from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
@@ -40,16 +39,10 @@ _OPENING_VERBS_PATTERN: Final = "(is|provides|offers|includes|helps|reads|writes
 """Verbs of a sentence that can open a page about the product."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactsAndEvidence:
-    """The two artifacts that are built together."""
-
-    product_facts: dict[str, Any]
-    evidence_map: dict[str, Any]
-
-
-def build_facts(tree: CheckoutTree, inventory: Mapping[str, Any], config: Mapping[str, Any]) -> FactsAndEvidence:
-    """Read the repository and build its product facts and evidence map."""
+def build_facts(
+    tree: CheckoutTree, inventory: Mapping[str, Any], config: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read the repository; return its product facts and its evidence map."""
     sources = RepositorySources(tree, inventory, config)
     subject = sources.subject
     ledger = ClaimLedger(subject.name)
@@ -104,7 +97,7 @@ def build_facts(tree: CheckoutTree, inventory: Mapping[str, Any], config: Mappin
         "claims": [claim.as_evidence() for claim in ledger.claims],
         "contradictions": contradictions,
     }
-    return FactsAndEvidence(facts, evidence_map)
+    return facts, evidence_map
 
 
 def _describe_product(sources: RepositorySources, ledger: ClaimLedger) -> dict[str, Any]:
@@ -221,7 +214,8 @@ def _describe_positioning(sources: RepositorySources, ledger: ClaimLedger, summa
         if claim.kind == "feature"
         and re.match(rf"{re.escape(name)} {_OPENING_VERBS_PATTERN}\b", claim.text, re.IGNORECASE)
     ]
-    definitions = [claim for claim in feature_claims if _is_definition(claim, name)]
+    definition_pattern = rf"`?{re.escape(name)}`? is (a|an|the) "
+    definitions = [claim for claim in feature_claims if re.match(definition_pattern, claim.text, re.IGNORECASE)]
     summary_claims = [ledger.find(summary)] if summary else []
     best = next(iter([*definitions, *summary_claims, *feature_claims]), None)
     manifest = sources.manifest
@@ -231,11 +225,6 @@ def _describe_positioning(sources: RepositorySources, ledger: ClaimLedger, summa
     tagline = first_sentence or (best.text.rstrip(".") if best else f"{name} for {platform}")
     positioning = {"tagline": tagline, "short_description": best.text if best else f"{tagline}."}
     return positioning | ({"claim_id": best.claim_id} if best else {})
-
-
-def _is_definition(claim: Claim, name: str) -> bool:
-    words = claim.text.lower().removeprefix("`")
-    return bool(re.match(rf"{re.escape(name.lower())}`? is (a|an|the) ", words))
 
 
 def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict[str, Any]:
