@@ -5,23 +5,21 @@ server started. Each answers with the flat object that its clients have always k
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import FLAT
-from cleats.contract.tools import Context, Hints, Tool, Toolset, arguments
+from cleats.contract.tools import Context, Tool, Toolset
 from cleats.settings import Settings
-from cleats.toolsets.assets import library, schema_names, sources, tool_schemas
+from cleats.system.tool_tables import ToolTable
+from cleats.toolsets.assets import library, schema_names, sources
 from cleats.toolsets.assets.backend import AssetBackend, create_backend
 from cleats.toolsets.assets.patch import diff_values
 from cleats.toolsets.assets.validation import AssetValidator
 
 AssetArguments = Mapping[str, Any]
 AssetPayload = dict[str, Any]
-
-TOOL_TIMEOUT_SECONDS: Final = 30.0
-"""The time limit of a call. Everything but publishing is memory and CPU; publishing has its own
-limit of five seconds."""
 
 ALL_COMPONENTS: Final = frozenset({"", "all", "*"})
 """Values of `component` that mean all components."""
@@ -44,123 +42,14 @@ class AssetTools:
         self._max_batch = max_batch
 
     def build_tools(self) -> tuple[Tool, ...]:
-        return (
-            _build_tool(
-                self.list_schemas,
-                "List schemas",
-                "List the JSON Schemas that are served: name, version and path of each.",
-                arguments(),
-                tool_schemas.answer_schema(
-                    {
-                        "schemas": tool_schemas.listing_schema(
-                            name=tool_schemas.TEXT_SCHEMA,
-                            version=tool_schemas.TEXT_SCHEMA,
-                            path=tool_schemas.TEXT_SCHEMA,
-                        )
-                    },
-                    reasons=(),
-                ),
-            ),
-            _build_tool(
-                self.get_schema,
-                "Get a schema",
-                "Get one JSON Schema by the name that list_schemas gives, as it is on disk.",
-                arguments({"name": _NAME_SCHEMA}, required=("name",)),
-                tool_schemas.answer_schema(
-                    {"schema": {"type": "object"}, "version": tool_schemas.TEXT_SCHEMA},
-                    reasons=("not_found", "validation_failed"),
-                ),
-                errors=(ErrorCode.NOT_FOUND,),
-                example={"name": "synesthetic-asset"},
-            ),
-            _build_tool(
-                self.list_examples,
-                "List examples",
-                "List example assets: the component (schema) each is for, and its path.",
-                arguments({"component": _COMPONENT_SCHEMA}),
-                tool_schemas.answer_schema(
-                    {
-                        "examples": tool_schemas.listing_schema(
-                            component=tool_schemas.TEXT_SCHEMA, path=tool_schemas.TEXT_SCHEMA
-                        )
-                    },
-                    reasons=(),
-                ),
-                example={"component": "all"},
-            ),
-            _build_tool(
-                self.get_example,
-                "Get an example",
-                "Get one example by a path that list_examples gives, the schema it is for, and "
-                "whether it validates against that schema now.",
-                arguments({"path": _PATH_SCHEMA}, required=("path",)),
-                tool_schemas.answer_schema(
-                    {"example": {}, "schema": tool_schemas.TEXT_SCHEMA, "validated": {"type": "boolean"}},
-                    reasons=("not_found", "validation_failed"),
-                ),
-                errors=(ErrorCode.NOT_FOUND,),
-                example={"path": "Tone_Example.json"},
-            ),
-            _build_tool(
-                self.validate_asset,
-                "Validate an asset",
-                "Check an asset against a schema (JSON Schema draft 2020-12) and list every "
-                "violation with its JSON Pointer. A top-level $schemaRef or $schema is ignored.",
-                arguments(
-                    {"asset": tool_schemas.ASSET_SCHEMA, "schema": tool_schemas.SCHEMA_NAME_SCHEMA},
-                    required=("asset", "schema"),
-                ),
-                tool_schemas.answer_schema({"errors": tool_schemas.ERRORS_SCHEMA}, reasons=("validation_failed",)),
-                example={"asset": {"name": "lead"}, "schema": "tone"},
-            ),
-            _build_tool(
-                self.validate_many,
-                "Validate many assets",
-                "Check many assets against one schema (100 at once unless the server says "
-                "otherwise); results are in the order of the assets, each as validate_asset "
-                "answers.",
-                arguments(
-                    {
-                        "assets": {"type": "array", "items": tool_schemas.ASSET_SCHEMA},
-                        "schema": tool_schemas.SCHEMA_NAME_SCHEMA,
-                    },
-                    required=("assets", "schema"),
-                ),
-                tool_schemas.answer_schema(
-                    {"results": {"type": "array", "items": tool_schemas.VERDICT_SCHEMA}},
-                    reasons=("validation_failed", "unsupported"),
-                    failure={"limit": {"type": "integer"}},
-                ),
-                example={"assets": [{"name": "lead"}, {"name": "bass"}], "schema": "tone"},
-            ),
-            _build_tool(
-                self.diff_assets,
-                "Diff two assets",
-                "Give the JSON Patch (RFC 6902) that turns one asset into another: add, remove "
-                "and replace, sorted by path, arrays replaced whole.",
-                arguments(
-                    {"base": tool_schemas.ASSET_SCHEMA, "new": tool_schemas.ASSET_SCHEMA}, required=("base", "new")
-                ),
-                tool_schemas.answer_schema({"patch": tool_schemas.PATCH_SCHEMA}, reasons=()),
-                example={"base": {"gain": 1}, "new": {"gain": 2}},
-            ),
-            _build_tool(
-                self.populate_backend,
-                "Publish an asset",
-                "Validate an asset and send it to the configured backend. The schema is the one "
-                "that the asset names in `schema`, `$schemaRef` or `$schema`, else "
-                f"{schema_names.FALLBACK_SCHEMA}.",
-                arguments(
-                    {"asset": tool_schemas.ASSET_SCHEMA, "validate_first": _VALIDATE_FIRST_SCHEMA}, required=("asset",)
-                ),
-                tool_schemas.answer_schema(
-                    {"asset_id": tool_schemas.TEXT_SCHEMA, "backend_url": tool_schemas.TEXT_SCHEMA},
-                    reasons=("validation_failed", "backend_error", "unsupported"),
-                    failure={"status": {"type": "integer"}},
-                ),
-                hints=Hints(read_only=False, idempotent=False, open_world=True),
-                example={"asset": {"$schemaRef": "jsonschema/tone.schema.json", "name": "lead"}},
-            ),
+        table = ToolTable(Path(__file__).parent)
+        handlers: tuple[Any, ...] = (
+            *(self.list_schemas, self.get_schema, self.list_examples, self.get_example),
+            *(self.validate_asset, self.validate_many, self.diff_assets, self.populate_backend),
+        )
+        return tuple(
+            table.make_tool(run.__name__, run, output=_make_answer_schema(table, run.__name__), payload=FLAT)
+            for run in handlers
         )
 
     async def list_schemas(self, _args: AssetArguments, _context: Context) -> AssetPayload:
@@ -225,48 +114,31 @@ class AssetTools:
         return await self.backend.post(asset)
 
 
-_NAME_SCHEMA: Final = {"type": "string", "description": "Name of the schema, without a suffix."}
-_PATH_SCHEMA: Final = {
-    "type": "string",
-    "description": "As list_examples gives it, or relative to the folder of the examples.",
-}
-_COMPONENT_SCHEMA: Final = {
-    "anyOf": [{"type": "string"}, {"type": "null"}],
-    "default": "all",
-    "description": "Only examples of this schema, or whose file has this name; `all` for all.",
-}
-_VALIDATE_FIRST_SCHEMA: Final = {
-    "type": "boolean",
-    "default": True,
-    "description": "Send the asset only when it is valid. Leave this on.",
-}
+def _make_answer_schema(table: ToolTable, name: str) -> dict[str, Any]:
+    """Make the schema of a flat answer: `ok` with the fields of a tool, or a failure with a reason.
 
-
-def _build_tool(
-    run: Any,
-    title: str,
-    description: str,
-    input_schema: Mapping[str, Any],
-    output: Mapping[str, Any],
-    *,
-    errors: tuple[ErrorCode, ...] = (),
-    hints: Hints = Hints(),  # noqa: B008 - frozen
-    example: Mapping[str, Any] | None = None,
-) -> Tool:
-    return Tool(
-        name=run.__name__,
-        version=2,
-        title=title,
-        description=description,
-        input=input_schema,
-        output=output,
-        payload=FLAT,
-        run=run,
-        timeout=TOOL_TIMEOUT_SECONDS,
-        errors=errors,
-        hints=hints,
-        examples=({"arguments": example or {}},),
-    )
+    Answers stay open: a client that validates must not break on the optional field that a minor version adds. The
+    reasons are named in the description and not as an `enum`, because the server itself adds some, such as
+    `tool_timeout`.
+    """
+    row = table.read_row(name)
+    reasons = ", ".join(f"`{reason}`" for reason in row["reasons"])
+    return {
+        "type": "object",
+        "required": ["ok"],
+        "properties": {
+            "ok": {"type": "boolean"},
+            **row["fields"],
+            "reason": {"type": "string", "description": f"Why not: {reasons}." if reasons else "Why not."},
+            "errors": table.get_schema("errors"),
+            "detail": table.get_schema("text"),
+            **row.get("failure_fields", {}),
+        },
+        "oneOf": [
+            {"properties": {"ok": {"const": True}}, "required": list(row["fields"])},
+            {"properties": {"ok": {"const": False}}, "required": ["reason"]},
+        ],
+    }
 
 
 def load_assets(settings: Settings) -> AssetTools:

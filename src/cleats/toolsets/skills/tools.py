@@ -2,14 +2,16 @@
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode
 from cleats.contract.payload import CONTENT
-from cleats.contract.tools import Context, Tool, Toolset, arguments
+from cleats.contract.tools import Context, Toolset
 from cleats.settings import Settings
+from cleats.system.tool_tables import ToolTable
 from cleats.toolsets.skills.catalogue import SkillNotFoundError
 from cleats.toolsets.skills.descriptions import render_report
 from cleats.toolsets.skills.files import (
@@ -31,12 +33,6 @@ MAX_LISTED_FILES = 200
 
 MAX_INLINE_BYTES = 1 << 20
 """The maximum size of a bundled file in an agent's context; larger ones are read from disk."""
-
-_NAME_SCHEMA = {
-    "type": "string",
-    "minLength": 1,
-    "description": "Name of a skill as listed, full or short; case is ignored.",
-}
 
 
 class SkillTools:
@@ -124,7 +120,15 @@ def _render_content(skill: Skill, relative_path: str, data: bytes) -> str | Sequ
 def toolset(settings: Settings) -> Toolset:
     """Return the toolset over the skills of this machine."""
     skills = SkillTools(settings)
-    tools = _build_tools(skills)
+    table = ToolTable(Path(__file__).parent)
+    tools = [table.make_tool("skill", skills.load_skill, description=skills.describe_skills, payload=CONTENT)]
+    if settings.skills.tools == "all":
+        handlers = {
+            "skill_search": skills.search_skills,
+            "skill_file": skills.read_file,
+            "skill_diagnostics": skills.diagnose_skills,
+        }
+        tools += [table.make_tool(name, handler, payload=CONTENT) for name, handler in handlers.items()]
     return Toolset(
         name="skills",
         purpose="Find and load the skills installed on this machine.",
@@ -133,94 +137,5 @@ def toolset(settings: Settings) -> Toolset:
         resources=skills.resources,
         skills=SkillExtensionEntries(skills.resources),
         prompts=SkillPrompts(skills.library),
-        tools=tools if settings.skills.tools == "all" else tools[:1],
+        tools=tools,
     )
-
-
-def _build_tools(skills: SkillTools) -> list[Tool]:
-    return [
-        Tool(
-            name="skill",
-            version=2,
-            title="Load a skill",
-            description=skills.describe_skills,
-            input=arguments({"name": _NAME_SCHEMA}, required=("name",)),
-            payload=CONTENT,
-            run=skills.load_skill,
-            timeout=10.0,
-            errors=(ErrorCode.NOT_FOUND,),
-            examples=({"arguments": {"name": "pdf"}},),
-        ),
-        Tool(
-            name="skill_search",
-            version=2,
-            title="Search skills",
-            description=(
-                "Find skills by what they are about. Looks for the words in the names, descriptions and texts of "
-                "all skills, tolerates typos in names, and lists the best first. Load what you find with skill."
-            ),
-            input=arguments(
-                {
-                    "query": {
-                        "type": "string",
-                        "minLength": 1,
-                        "description": "Words that say what the skill should be about.",
-                    },
-                    "limit": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": 100,
-                        "default": 10,
-                        "description": "How many to list.",
-                    },
-                },
-                required=("query",),
-            ),
-            payload=CONTENT,
-            run=skills.search_skills,
-            timeout=30.0,
-            examples=({"arguments": {"query": "fill in a PDF form"}},),
-        ),
-        Tool(
-            name="skill_file",
-            version=2,
-            title="Read a skill's file",
-            description=(
-                "Read a file that comes with a skill, such as references/guide.md, by its path relative to the "
-                "skill's base directory. A folder is answered with the names in it, and no path with all of them."
-            ),
-            input=arguments(
-                {
-                    "name": _NAME_SCHEMA,
-                    "path": {
-                        "type": "string",
-                        "default": ".",
-                        "description": "File or folder within the skill; `.` for everything.",
-                    },
-                },
-                required=("name",),
-            ),
-            payload=CONTENT,
-            run=skills.read_file,
-            timeout=10.0,
-            errors=(ErrorCode.NOT_FOUND, ErrorCode.FORBIDDEN),
-            examples=({"arguments": {"name": "pdf", "path": "references/forms.md"}},),
-        ),
-        Tool(
-            name="skill_diagnostics",
-            version=2,
-            title="Explain the skills",
-            description=(
-                "Say which folders were searched for skills, what was found in each, and "
-                "what is wrong: skills that could not be loaded, that hide one another, that "
-                "are switched off. Use it when a skill is missing or an unexpected one loads."
-            ),
-            input=arguments(
-                {"name": {"type": "string", "description": "Only what concerns the skills of this name or path."}}
-            ),
-            payload=CONTENT,
-            run=skills.diagnose_skills,
-            timeout=10.0,
-            examples=({"arguments": {}},),
-        ),
-    ]
