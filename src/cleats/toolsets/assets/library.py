@@ -150,8 +150,8 @@ def iter_documents(root: AssetRoot) -> Iterator[tuple[str, Any]]:
 def _read_schemas(root: AssetRoot, skipped: dict[str, str]) -> dict[str, SchemaFile]:
     """Return the schemas by name; add what looks like a schema and is not served to `skipped`."""
     schemas: dict[str, SchemaFile] = {}
-    files = sorted((candidate for candidate in root.folder.glob("*.json") if candidate.is_file()), key=_schema_sort_key)
-    for file in files:
+    files = [candidate for candidate in root.folder.glob("*.json") if candidate.is_file()]
+    for file in sorted(files, key=lambda file: (not file.name.endswith(schema_names.SCHEMA_SUFFIXES[0]), file.name)):
         name = schema_names.parse_file_name(file.name)
         if name is None:
             continue
@@ -170,10 +170,6 @@ def _read_schemas(root: AssetRoot, skipped: dict[str, str]) -> dict[str, SchemaF
         else:
             schemas[name] = SchemaFile(name, _read_version(document), path, file.as_uri(), document)
     return dict(sorted(schemas.items()))
-
-
-def _schema_sort_key(file: Path) -> tuple[bool, str]:
-    return not file.name.endswith(schema_names.SCHEMA_SUFFIXES[0]), file.name
 
 
 def _is_schema(name: str, document: object) -> bool:

@@ -54,7 +54,7 @@ def link_documents(documents: Iterable[tuple[str, Any]]) -> dict[str, LinkedSche
         with suppress(RecursionError):  # it is handled below
             for uri in _iter_identities(document, file, read_dialect(document)):
                 index.setdefault(uri, (file, uri))
-        own_uri = _document_uri(document, file)
+        own_uri = _resolve_id(document, file, read_dialect(document)) if isinstance(document, dict) else file
         index[file] = (file, own_uri if index.get(own_uri, (file,))[0] == file else file)
     linked = {file: _link_document(document, file, index) for file, document in documents_by_file.items()}
     propagate_failures(linked)
@@ -167,10 +167,6 @@ def iter_reference_uris(schema: Any, file: str) -> Iterator[str]:
                     yield urldefrag(urljoin(file, value)).url
             elif key not in _DATA_KEYWORDS:
                 yield from iter_reference_uris(value, file)
-
-
-def _document_uri(document: Any, file: str) -> str:
-    return _resolve_id(document, file, read_dialect(document)) if isinstance(document, dict) else file
 
 
 def _resolve_dialect(schema: Mapping[str, Any], dialect: str) -> str:

@@ -47,15 +47,11 @@ def locate_sources(settings: Settings) -> AssetSources:
     schemas = _configured_folder("SYN_SCHEMAS_DIR", settings.assets.schemas_dir)
     examples = _configured_folder("SYN_EXAMPLES_DIR", settings.assets.examples_dir)
     submodule = Path(SUBMODULE_PATH)
-    return AssetSources(
-        schemas=_create_root(_find_schemas(schemas))
-        if schemas
-        else _create_root(_find_folder(submodule, SCHEMA_FOLDERS)),
-        examples=_create_root(_find_examples(examples))
-        if examples
-        else _create_root(_find_folder(schemas, EXAMPLE_FOLDERS) if schemas and _is_clone(schemas) else None)
-        or _create_root(_find_folder(submodule, EXAMPLE_FOLDERS)),
-    )
+    schema_folder = _find_in_clone(schemas, SCHEMA_FOLDERS) or schemas or _find_folder(submodule, SCHEMA_FOLDERS)
+    example_folder = _find_in_clone(examples, EXAMPLE_FOLDERS) or examples
+    example_folder = example_folder or _find_in_clone(schemas, EXAMPLE_FOLDERS)
+    example_folder = example_folder or _find_folder(submodule, EXAMPLE_FOLDERS)
+    return AssetSources(_create_root(schema_folder), _create_root(example_folder))
 
 
 def _configured_folder(variable: str, text: str) -> Path | None:
@@ -67,39 +63,27 @@ def _configured_folder(variable: str, text: str) -> Path | None:
     return folder
 
 
-def _find_schemas(folder: Path) -> Path:
-    nested = _find_folder(folder, SCHEMA_FOLDERS) if _is_clone(folder) else None
-    return nested or folder
-
-
-def _find_examples(folder: Path) -> Path:
-    nested = _find_folder(folder, EXAMPLE_FOLDERS) if _is_clone(folder) else None
-    return nested or folder
-
-
-def _is_clone(folder: Path) -> bool:
-    """Return whether the schemas are below this folder rather than in it.
+def _find_in_clone(folder: Path | None, names: tuple[str, ...]) -> Path | None:
+    """Return the folder in a clone; None for a folder that has schemas itself, or has none below it.
 
     An empty file is no schema: the official repository has one at its top.
     """
+    if folder is None or not any((folder / name).is_dir() for name in SCHEMA_FOLDERS):
+        return None
     has_schemas = any(file.is_file() and file.stat().st_size for file in folder.glob(f"*{SCHEMA_SUFFIXES[0]}"))
-    return not has_schemas and any((folder / name).is_dir() for name in SCHEMA_FOLDERS)
+    return None if has_schemas else _find_folder(folder, names)
 
 
 def _find_folder(folder: Path, names: tuple[str, ...]) -> Path | None:
     direct, versioned = (folder / name for name in names)
     if direct.is_dir():
         return direct
-    versions = (
-        [version_folder for version_folder in versioned.glob("*") if version_folder.is_dir()]
-        if versioned.is_dir()
-        else []
-    )
-    return max(versions, key=_version_key, default=None)
+    versions = [child for child in versioned.glob("*") if child.is_dir()] if versioned.is_dir() else []
 
+    def version_key(version: Path) -> tuple[list[int], str]:
+        return [int(part) for part in version.name.split(".") if part.isdecimal()], version.name
 
-def _version_key(folder: Path) -> tuple[list[int], str]:
-    return [int(part) for part in folder.name.split(".") if part.isdecimal()], folder.name
+    return max(versions, key=version_key, default=None)
 
 
 def _create_root(folder: Path | None) -> AssetRoot | None:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from cleats.contract.resources import MAX_SKILL_BYTES, MAX_SKILL_FILES
 from cleats.system.front_matter import FrontMatterError
@@ -30,17 +30,8 @@ from cleats.toolsets.skills.skill import (
 
 SPEC_FIELDS = frozenset({"name", "description", "license", "compatibility", "metadata", "allowed-tools"})
 CLAUDE_FIELDS = frozenset(
-    {
-        "agent",
-        "argument-hint",
-        "context",
-        "disable-model-invocation",
-        "hooks",
-        "model",
-        "user-invocable",
-        "version",
-        "when_to_use",
-    }
+    {"agent", "argument-hint", "context", "hooks", "model", "version", "when_to_use"}
+    | {"disable-model-invocation", "user-invocable"}
 )
 """Further fields that Claude Code reads; other agents ignore or refuse them."""
 
@@ -52,164 +43,132 @@ _LINK_PATTERN = re.compile(r"\[[^\]]*\]\(([^)\s#?]+)[^)]*\)")
 _CODE_PATTERN = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
+Finding: TypeAlias = tuple[ProblemSeverity, str, str, str]
+"""The severity, code and message of a problem, and its fix."""
+
+
 def validate_skill(path: str) -> list[SkillProblem]:
     """Return every problem with the SKILL.md at a path."""
-    return list(_SkillValidator(path).iter_problems())
+    file = Path(path).absolute()
+    return [SkillProblem(*finding, str(file)) for finding in _iter_findings(file)]
 
 
-class _SkillValidator:
-    def __init__(self, path: str) -> None:
-        self._path = Path(path).absolute()
-        self._folder = self._path.parent
+def _iter_findings(file: Path) -> Iterator[Finding]:
+    if file.name != SKILL_FILE_NAME:
+        yield "error", "file-name", f"the file is not called {SKILL_FILE_NAME}", f"Call it {SKILL_FILE_NAME}."
+    try:
+        text = read_stamped(str(file))[0].decode()
+        header = parse_skill_header(text)
+    except OSError as error:
+        yield "error", "unreadable", f"it cannot be read: {error.strerror}", "Check it."
+        return
+    except UnicodeDecodeError as error:
+        yield "error", "not-utf8", f"it is not UTF-8 at byte {error.start}", "Save it as UTF-8."
+        return
+    except FrontMatterError as error:
+        yield "error", "front-matter", str(error), error.fix
+        return
+    yield from _check_header(header)
+    yield from _check_name(header.fields.get("name"), file.parent.name)
+    yield from _check_description(header.fields.get("description"))
+    yield from _check_optional(header.fields)
+    yield from _check_text(text, file.parent)
+    yield from _check_files(file.parent)
 
-    def iter_problems(self) -> Iterator[SkillProblem]:
-        if self._path.name != SKILL_FILE_NAME:
-            yield self._build_error(
-                "file-name", f"the file is not called {SKILL_FILE_NAME}", f"Call it {SKILL_FILE_NAME}."
-            )
-        try:
-            text = read_stamped(str(self._path))[0].decode()
-            header = parse_skill_header(text)
-        except OSError as error:
-            yield self._build_error("unreadable", f"it cannot be read: {error.strerror}", "Check it.")
-            return
-        except UnicodeDecodeError as error:
-            message = f"it is not UTF-8 at byte {error.start}"
-            yield self._build_error("not-utf8", message, "Save it as UTF-8.")
-            return
-        except FrontMatterError as error:
-            yield self._build_error("front-matter", str(error), error.fix)
-            return
-        yield from self._check_header(header)
-        yield from self._check_name(header.fields.get("name"))
-        yield from self._check_description(header.fields.get("description"))
-        yield from self._check_optional(header.fields)
-        yield from self._check_text(text)
-        yield from self._check_files()
 
-    def _check_header(self, header: SkillHeader) -> Iterator[SkillProblem]:
-        if not header.strict:
-            fix = header.fix or 'Put the value in quotes: description: "Use when: …".'
-            yield self._build_error("yaml", f"the front matter is not YAML: {header.complaint}", fix)
-        for field in sorted(header.fields.keys() - SPEC_FIELDS):
-            if field in CLAUDE_FIELDS:
-                yield self._build_warning(
-                    "field", f"only Claude Code knows {field!r}", "Keep it if that is who reads it."
-                )
-            else:
-                yield self._build_error(
-                    "field", f"the specification has no field {field!r}", "Move it under `metadata`, or remove it."
-                )
+def _check_header(header: SkillHeader) -> Iterator[Finding]:
+    if not header.strict:
+        fix = header.fix or 'Put the value in quotes: description: "Use when: …".'
+        yield "error", "yaml", f"the front matter is not YAML: {header.complaint}", fix
+    for field in sorted(header.fields.keys() - SPEC_FIELDS):
+        if field in CLAUDE_FIELDS:
+            yield "warning", "field", f"only Claude Code knows {field!r}", "Keep it if that is who reads it."
+        else:
+            message = f"the specification has no field {field!r}"
+            yield "error", "field", message, "Move it under `metadata`, or remove it."
 
-    def _check_name(self, name: object) -> Iterator[SkillProblem]:
-        if not isinstance(name, str) or not name.strip():
-            fix = f"Add `name: {self._folder.name}`."
-            if name is not None and not isinstance(name, str):
-                fix = f'Put it in quotes: name: "{name}".'
-            yield self._build_error("name", "it has no name that is text", fix)
-            return
-        if len(name) > MAX_NAME_CHARS:
-            yield self._length_error("name", len(name), MAX_NAME_CHARS)
-        if not SKILL_NAME_PATTERN.fullmatch(name):
-            yield self._build_error(
-                "name",
-                f"the name {name!r} is not made of lower-case letters, digits and single hyphens, "
-                "with a letter or a digit at both ends",
-                f"Call it {_suggest_name(name)!r}.",
-            )
-        folder = self._folder.name
-        if name != folder:
-            fix = f"Call both {_suggest_name(name)!r}."
-            if SKILL_NAME_PATTERN.fullmatch(name):
-                alternative = f", or the skill to {folder!r}" if SKILL_NAME_PATTERN.fullmatch(folder) else ""
-                fix = f"Rename the folder to {name!r}{alternative}."
-            yield self._build_error("name", f"its name is {name!r} and its folder's {folder!r}", fix)
 
-    def _check_description(self, description: object) -> Iterator[SkillProblem]:
-        if not isinstance(description, str) or not description.strip():
-            fix = "Say what the skill does and when to use it, with the words people will use."
-            yield self._build_error("description", "it has no description that is text", fix)
-        elif len(description) > MAX_DESCRIPTION_CHARS:
-            yield self._length_error("description", len(description), MAX_DESCRIPTION_CHARS)
+def _check_name(name: object, folder: str) -> Iterator[Finding]:
+    if not isinstance(name, str) or not name.strip():
+        is_number = name is not None and not isinstance(name, str)
+        fix = f'Put it in quotes: name: "{name}".' if is_number else f"Add `name: {folder}`."
+        yield "error", "name", "it has no name that is text", fix
+        return
+    yield from _check_length("name", name, MAX_NAME_CHARS)
+    if not SKILL_NAME_PATTERN.fullmatch(name):
+        message = (
+            f"the name {name!r} is not made of lower-case letters, digits and single hyphens, "
+            "with a letter or a digit at both ends"
+        )
+        yield "error", "name", message, f"Call it {_suggest_name(name)!r}."
+    if name != folder:
+        fix = f"Call both {_suggest_name(name)!r}."
+        if SKILL_NAME_PATTERN.fullmatch(name):
+            alternative = f", or the skill to {folder!r}" if SKILL_NAME_PATTERN.fullmatch(folder) else ""
+            fix = f"Rename the folder to {name!r}{alternative}."
+        yield "error", "name", f"its name is {name!r} and its folder's {folder!r}", fix
 
-    def _check_optional(self, fields: Mapping[str, Any]) -> Iterator[SkillProblem]:
-        for field in ("license", "compatibility", "allowed-tools"):
-            value = fields.get(field)
-            if field in fields and (not isinstance(value, str) or not value.strip()):
-                fix = "Write one line of text."
-                if field == "allowed-tools":
-                    fix = "Write the tools in one line with spaces: Bash(git:*) Read."
-                yield self._build_error(field, f"{field!r} is not text", fix)
-        compatibility = fields.get("compatibility")
-        if isinstance(compatibility, str) and len(compatibility) > MAX_COMPATIBILITY_CHARS:
-            yield self._length_error("compatibility", len(compatibility), MAX_COMPATIBILITY_CHARS)
-        metadata = fields.get("metadata", {})
-        if not isinstance(metadata, dict):
-            yield self._build_error("metadata", "'metadata' is not a map", "Write `key: value` below it.")
-            return
-        for key, value in metadata.items():
-            if not isinstance(value, str):
-                fix = f'Put it in quotes: {key}: "{value}".'
-                yield self._build_error("metadata", f"the value of metadata {key!r} is not text", fix)
 
-    def _check_text(self, text: str) -> Iterator[SkillProblem]:
-        lines = text.count("\n") + 1
-        if lines > MAX_ADVISED_LINES:
-            fix = "Move details into files beside it and link to them."
-            yield self._build_warning("length", f"it has {lines} lines; {MAX_ADVISED_LINES} is enough", fix)
-        for target in dict.fromkeys(_LINK_PATTERN.findall(_CODE_PATTERN.sub("", text))):
-            is_external = ":" in target or target.startswith(("/", "<"))
-            if not is_external and not (self._folder / target).exists():
-                fix = "Add the file, or correct the link."
-                yield self._build_warning("link", f"it links to {target}, which is not there", fix)
+def _check_description(description: object) -> Iterator[Finding]:
+    if isinstance(description, str) and description.strip():
+        yield from _check_length("description", description, MAX_DESCRIPTION_CHARS)
+    else:
+        fix = "Say what the skill does and when to use it, with the words people will use."
+        yield "error", "description", "it has no description that is text", fix
 
-    def _check_files(self) -> Iterator[SkillProblem]:
-        source = SkillSource(path=str(self._folder), scope="custom", label="validate")
-        skill = read_skill(SkillLocation(str(self._folder), SKILL_FILE_NAME, source, (), (0, 0)))
-        if isinstance(skill, Skill):
-            files = list_files(skill, MAX_SKILL_FILES)
-            if len(files) > MAX_SKILL_FILES or sum(file.size for file in files) > MAX_SKILL_BYTES:
-                yield self._build_warning(
-                    "size",
-                    f"it has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB, "
-                    "so it cannot be published over MCP",
-                    "Move what is not needed out of its folder.",
-                )
 
-    def _length_error(self, field: str, size: int, limit: int) -> SkillProblem:
-        return self._build_error(field, f"the {field} has {size} characters of {limit}", "Shorten it.")
+def _check_optional(fields: Mapping[str, Any]) -> Iterator[Finding]:
+    for field in ("license", "compatibility", "allowed-tools"):
+        value = fields.get(field)
+        if field in fields and (not isinstance(value, str) or not value.strip()):
+            fix = "Write one line of text."
+            if field == "allowed-tools":
+                fix = "Write the tools in one line with spaces: Bash(git:*) Read."
+            yield "error", field, f"{field!r} is not text", fix
+    if isinstance(compatibility := fields.get("compatibility"), str):
+        yield from _check_length("compatibility", compatibility, MAX_COMPATIBILITY_CHARS)
+    metadata = fields.get("metadata", {})
+    if not isinstance(metadata, dict):
+        yield "error", "metadata", "'metadata' is not a map", "Write `key: value` below it."
+        return
+    for key, value in metadata.items():
+        if not isinstance(value, str):
+            fix = f'Put it in quotes: {key}: "{value}".'
+            yield "error", "metadata", f"the value of metadata {key!r} is not text", fix
 
-    def _build_error(self, code: str, message: str, fix: str) -> SkillProblem:
-        return self._build_problem("error", code, message, fix)
 
-    def _build_warning(self, code: str, message: str, fix: str) -> SkillProblem:
-        return self._build_problem("warning", code, message, fix)
+def _check_text(text: str, folder: Path) -> Iterator[Finding]:
+    lines = text.count("\n") + 1
+    if lines > MAX_ADVISED_LINES:
+        fix = "Move details into files beside it and link to them."
+        yield "warning", "length", f"it has {lines} lines; {MAX_ADVISED_LINES} is enough", fix
+    for target in dict.fromkeys(_LINK_PATTERN.findall(_CODE_PATTERN.sub("", text))):
+        is_external = ":" in target or target.startswith(("/", "<"))
+        if not is_external and not (folder / target).exists():
+            fix = "Add the file, or correct the link."
+            yield "warning", "link", f"it links to {target}, which is not there", fix
 
-    def _build_problem(self, severity: ProblemSeverity, code: str, message: str, fix: str) -> SkillProblem:
-        return SkillProblem(severity, code, message, fix, str(self._path))
+
+def _check_files(folder: Path) -> Iterator[Finding]:
+    source = SkillSource(path=str(folder), scope="custom", label="validate")
+    skill = read_skill(SkillLocation(str(folder), SKILL_FILE_NAME, source, (), (0, 0)))
+    files = list_files(skill, MAX_SKILL_FILES) if isinstance(skill, Skill) else []
+    if len(files) > MAX_SKILL_FILES or sum(file.size for file in files) > MAX_SKILL_BYTES:
+        size = f"{MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB"
+        fix = "Move what is not needed out of its folder."
+        yield "warning", "size", f"it has more than {size}, so it cannot be published over MCP", fix
+
+
+def _check_length(field: str, text: str, limit: int) -> Iterator[Finding]:
+    if len(text) > limit:
+        yield "error", field, f"the {field} has {len(text)} characters of {limit}", "Shorten it."
 
 
 def _suggest_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:MAX_NAME_CHARS] or "my-skill"
 
 
-SKILL_TEMPLATE = """\
----
-name: {name}
-description: {description}
----
-
-# {title}
-
-Say here what the agent should do, step by step. It reads this only once the description above has
-made it choose the skill, so keep that one short and full of the words people will use.
-
-1. First step.
-2. Second step.
-
-Longer material goes into files beside this one, such as references/ or scripts/; link to them, and
-the agent reads them when it needs them.
-"""
+SKILL_TEMPLATE = Path(__file__).with_name("skill_template.md").read_text(encoding="utf-8")
 
 
 class BadSkillError(ValueError):

@@ -6,7 +6,7 @@ names. A shadowed skill is still available by its place: `user:pdf`, `docs@marke
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any
@@ -74,17 +74,13 @@ class SkillCatalogue:
     sources: Sequence[SkillSource] = ()
     """The source folders that exist."""
 
-    _full: Mapping[str, Skill] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        full = {skill.full_name.casefold(): skill for skill in self.for_models}
-        object.__setattr__(self, "_full", full)
+    @cached_property
+    def _full(self) -> Mapping[str, Skill]:
+        return {skill.full_name.casefold(): skill for skill in self.for_models}
 
     @cached_property
     def for_models(self) -> Sequence[Skill]:
         """The skills that a model may find by itself."""
-        if all(skill.for_models for skill in self.skills):
-            return self.skills
         return [skill for skill in self.skills if skill.for_models]
 
     @cached_property
@@ -196,7 +192,11 @@ def assemble_catalogue(
             disabled_skills.append(skill)
         elif (stronger := by_name.setdefault(key, skill)) is not skill:
             shadowed.append(ShadowedSkill(skill, stronger))
-            all_problems.append(_shadow_problem(skill, stronger))
+            source = skill.source
+            place = f"{source.plugin}@{source.marketplace}" if source.plugin else source.scope
+            message = f"{skill.full_name!r} is also in {stronger.folder}, which comes first"
+            fix = f"Load this one as {place}:{skill.name}, or rename one of them."
+            all_problems.append(SkillProblem("info", "shadowed", message, fix, skill.path))
     return SkillCatalogue(
         skills=tuple(by_name.values()),
         shadowed=shadowed,
@@ -206,35 +206,19 @@ def assemble_catalogue(
     )
 
 
-def _shadow_problem(skill: Skill, stronger: Skill) -> SkillProblem:
-    place = f"{skill.source.plugin}@{skill.source.marketplace}"
-    place = place if skill.source.plugin else skill.source.scope
-    return SkillProblem(
-        "info",
-        "shadowed",
-        f"{skill.full_name!r} is also in {stronger.folder}, which comes first",
-        f"Load this one as {place}:{skill.name}, or rename one of them.",
-        skill.path,
-    )
-
-
 _import_lock = threading.Lock()
 """Serializes the import: two threads that import the library at once can see it half initialized."""
 
 
-def preload_matcher() -> None:
-    """Import the library before it is needed."""
-    _load_matcher()
-
-
 def find_similar(word: str, words: Sequence[str], *, min_percent: float, limit: int) -> list[str]:
     """Return the words with at least this similarity in per cent, the most similar first."""
-    process, ratio = _load_matcher()
+    process, ratio = load_matcher()
     matches = process.extract(word, words, scorer=ratio, score_cutoff=min_percent, limit=limit)
     return [candidate for candidate, _score, _index in matches]
 
 
-def _load_matcher() -> tuple[Any, Any]:
+def load_matcher() -> tuple[Any, Any]:
+    """Return the functions of the library, which is imported when the first word is wrong."""
     with _import_lock:
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - only for a word that is wrong
 

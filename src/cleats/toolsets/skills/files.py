@@ -8,6 +8,7 @@ import os
 import posixpath
 import time
 from collections.abc import Iterator
+from itertools import islice
 from mimetypes import MimeTypes
 from typing import NamedTuple
 
@@ -105,14 +106,7 @@ def load_skill_text(skill: Skill) -> str:
 
 def list_files(skill: Skill, limit: int) -> list[BundledFile]:
     """Return the files of a skill, sorted by path; `limit` + 1 files mean that there are more."""
-    return sorted(_take_files(_walk_folder(skill.folder, "", os.path.realpath(skill.folder)), limit + 1))
-
-
-def _take_files(files: Iterator[BundledFile], limit: int) -> Iterator[BundledFile]:
-    for number, file in enumerate(files):
-        if number == limit:
-            return
-        yield file
+    return sorted(islice(_walk_folder(skill.folder, "", os.path.realpath(skill.folder)), limit + 1))
 
 
 def _walk_folder(folder: str, prefix: str, root: str) -> Iterator[BundledFile]:

@@ -81,11 +81,13 @@ class SkillLibrary:
         trees = [tree for tree in self._trees.values() if tree.exists]
         problems = [*installed_plugins.problems, *inputs[2]]
         problems += chain.from_iterable(tree.problems for tree in self._trees.values())
+        results = [list(tree.iter_results()) for tree in trees]
+        broken = [result.problem for result in chain.from_iterable(results) if not isinstance(result, Skill)]
         catalogue = assemble_catalogue(
-            ([result for result in tree.iter_results() if isinstance(result, Skill)] for tree in trees),
+            ([result for result in tree_results if isinstance(result, Skill)] for tree_results in results),
             skill_filter=self._filter,
             disabled=inputs[1],
-            problems=[*problems, *_collect_broken(trees)],
+            problems=[*problems, *dict.fromkeys(broken)],
             sources=[tree.source for tree in trees],
         )
         has_search = self._settings.skills.tools == "all"
@@ -99,11 +101,3 @@ class SkillLibrary:
             path = str(switch_file(self._settings))
             fix = "Repair or delete the file."
             return [], [SkillProblem("warning", "switches", f"it cannot be used: {error}", fix, path)]
-
-
-def _collect_broken(trees: Sequence[SkillTree]) -> list[SkillProblem]:
-    """Return the problems of everything that is not a valid skill, each one once."""
-    problems = {
-        result.problem: None for tree in trees for result in tree.iter_results() if not isinstance(result, Skill)
-    }
-    return list(problems)

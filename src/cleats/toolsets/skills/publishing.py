@@ -181,7 +181,12 @@ class SkillExtensionEntries:
         files = list_files(skill, MAX_SKILL_FILES)
         size = sum(file.size for file in files)
         if len(files) > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
-            self._report_too_large(skill)
+            message = (
+                f"it has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB, so it is not "
+                "published as a resource; the skill tool loads it"
+            )
+            fix = "Move what is not needed out of its folder."
+            self._resources.problems[skill.uri] = SkillProblem("warning", "too-large", message, fix, skill.path)
             return None
         self._resources.problems.pop(skill.uri, None)
         try:
@@ -195,16 +200,6 @@ class SkillExtensionEntries:
         ]
         return SkillEntry(skill.uri, fields, skill_files)
 
-    def _report_too_large(self, skill: Skill) -> None:
-        self._resources.problems[skill.uri] = SkillProblem(
-            "warning",
-            "too-large",
-            f"it has more than {MAX_SKILL_FILES} files or {MAX_SKILL_BYTES >> 20} MiB, so it is not "
-            "published as a resource; the skill tool loads it",
-            "Move what is not needed out of its folder.",
-            skill.path,
-        )
-
 
 class SkillPrompts:
     """One prompt for each skill that a person may ask for."""
@@ -213,8 +208,10 @@ class SkillPrompts:
         self._library = library
 
     async def list(self, after: str, limit: int) -> ListPage[Prompt]:
+        argument = PromptArgument("arguments", "What the skill should work on.")
         skills_by_name = self._library.catalogue.for_people
-        return slice_page([*map(_build_prompt, skills_by_name.values())], [*skills_by_name], after, limit)
+        prompts = [Prompt(skill.full_name, skill.description, (argument,)) for skill in skills_by_name.values()]
+        return slice_page(prompts, [*skills_by_name], after, limit)
 
     async def get(self, name: str, arguments: Mapping[str, str]) -> str | None:
         skill = self._library.catalogue.for_people.get(name)
@@ -252,8 +249,3 @@ def _build_resource(skill: Skill) -> Resource:
         description=skill.verbatim or skill.description,
         size=skill.stamp.size,
     )
-
-
-def _build_prompt(skill: Skill) -> Prompt:
-    argument = PromptArgument("arguments", "What the skill should work on.")
-    return Prompt(skill.full_name, skill.description, (argument,))

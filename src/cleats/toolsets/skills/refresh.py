@@ -7,7 +7,7 @@ not at all. Clients are notified of a list only when its content differs.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from importlib import import_module
 
 import anyio
 from anyio import to_thread
@@ -15,7 +15,7 @@ from anyio import to_thread
 from cleats.contract.resources import ListName
 from cleats.contract.tools import ListChangeCallback
 from cleats.settings import Settings
-from cleats.toolsets.skills.catalogue import preload_matcher
+from cleats.toolsets.skills.catalogue import load_matcher
 from cleats.toolsets.skills.library import CatalogueEdition, SkillLibrary
 from cleats.toolsets.skills.publishing import fingerprint_lists
 
@@ -51,7 +51,7 @@ class LibraryRefresher:
         log.info("skills.scan")
         self._log_edition(await to_thread.run_sync(self._library.refresh))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(to_thread.run_sync, preload_matcher)
+            tasks.start_soon(to_thread.run_sync, load_matcher)
             tasks.start_soon(self._refresh_repeatedly, notify_changed)
             if self._settings.skills.watch == "on":
                 tasks.start_soon(self._watch_folders)
@@ -88,13 +88,13 @@ class LibraryRefresher:
 
     async def _watch_folders(self) -> None:
         """Request a refresh when the system reports a change in an existing folder."""
-        awatch = await to_thread.run_sync(_load_watcher)
+        watchfiles = await to_thread.run_sync(import_module, "watchfiles")  # not needed to start
         while not self._is_stopped:
             self._folders_changed = anyio.Event()
             folders = self._library.list_folders()
             try:
                 if folders:
-                    async for _ in awatch(
+                    async for _ in watchfiles.awatch(
                         *folders,
                         stop_event=self._folders_changed,
                         watch_filter=None,
@@ -143,9 +143,3 @@ def _compare_editions(before: CatalogueEdition, after: CatalogueEdition) -> list
         if list(old) != list(new):
             lists.append(name)
     return lists
-
-
-def _load_watcher() -> Any:
-    from watchfiles import awatch  # noqa: PLC0415 - not needed to start
-
-    return awatch

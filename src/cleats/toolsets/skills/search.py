@@ -16,14 +16,8 @@ WORD_PATTERN = re.compile(r"\w+")
 MIN_TYPO_SIMILARITY = 75.0
 """The minimum similarity, in per cent, of a word and its correction."""
 
-NAME_WEIGHT, NAME_PART_WEIGHT, NAME_TYPO_WEIGHT, DESCRIPTION_WEIGHT, DESCRIPTION_PART_WEIGHT, TEXT_WEIGHT = (
-    8.0,
-    5.0,
-    3.0,
-    3.0,
-    2.0,
-    1.0,
-)
+NAME_WEIGHT, NAME_PART_WEIGHT, NAME_TYPO_WEIGHT = 8.0, 5.0, 3.0
+DESCRIPTION_WEIGHT, DESCRIPTION_PART_WEIGHT, TEXT_WEIGHT = 3.0, 2.0, 1.0
 """The weights of a word by where it occurs."""
 
 MAX_QUERY_WORDS = 100

@@ -35,14 +35,9 @@ class SkillFilter:
 
     def report_unused(self, skills: Sequence[Skill]) -> list[SkillProblem]:
         """Return a problem for each pattern that matches nothing: most likely it is misspelt."""
+        fix = "See `cleats skills list --all` for the names."
         return [
-            SkillProblem(
-                "warning",
-                "filter",
-                f"the pattern {pattern!r} fits no skill",
-                "See `cleats skills list --all` for the names.",
-                "",
-            )
+            SkillProblem("warning", "filter", f"the pattern {pattern!r} fits no skill", fix, "")
             for pattern, test in {**self._include, **self._exclude}.items()
             if not any(map(test, skills))
         ]
@@ -52,25 +47,17 @@ def _compile_pattern(pattern: str) -> SkillTest:
     pattern = pattern.casefold()
     kind, colon, rest = pattern.partition(":")
     if colon and kind == "root":
-        return lambda skill: _is_from_place(skill, rest)
+        return lambda skill: rest in {skill.source.scope, skill.source.agent} or _matches_any(rest, skill.source.label)
     if colon and kind == "plugin":
-        return lambda skill: _is_from_plugin(skill, rest)
-    return lambda skill: _matches_name(skill, pattern)
+        return lambda skill: (
+            bool(skill.source.plugin)
+            and _matches_any(rest, skill.source.plugin, f"{skill.source.plugin}@{skill.source.marketplace}")
+        )
+    return lambda skill: _matches_any(pattern, skill.name, skill.full_name)
 
 
-def _is_from_place(skill: Skill, place: str) -> bool:
-    source = skill.source
-    return place in {source.scope, source.agent} or fnmatchcase(source.label.casefold(), place)
-
-
-def _is_from_plugin(skill: Skill, plugin: str) -> bool:
-    source = skill.source
-    full = f"{source.plugin}@{source.marketplace}"
-    return bool(source.plugin) and any(fnmatchcase(name.casefold(), plugin) for name in (source.plugin, full))
-
-
-def _matches_name(skill: Skill, pattern: str) -> bool:
-    return any(fnmatchcase(name.casefold(), pattern) for name in (skill.name, skill.full_name))
+def _matches_any(pattern: str, *names: str) -> bool:
+    return any(fnmatchcase(name.casefold(), pattern) for name in names)
 
 
 def switch_file(settings: Settings) -> Path:

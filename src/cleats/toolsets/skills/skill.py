@@ -10,7 +10,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -56,13 +56,7 @@ class SkillProblem:
         object.__setattr__(self, "path", make_encodable(self.path))
 
     def as_json(self) -> dict[str, str]:
-        return {
-            "severity": self.severity,
-            "code": self.code,
-            "message": self.message,
-            "fix": self.fix,
-            "path": self.path,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +206,7 @@ def read_skill(location: SkillLocation) -> Skill | BrokenSkill:
         and len(description) <= MAX_DESCRIPTION_CHARS
         and location.file != SKILL_FILE_NAME.lower()
     )
-    problems = () if is_valid else tuple(_iter_warnings(header, declared_name, description, location, path))
+    warnings = () if is_valid else _iter_warnings(header, declared_name, description, location)
     return Skill(
         name=name,
         description=description,
@@ -220,14 +214,14 @@ def read_skill(location: SkillLocation) -> Skill | BrokenSkill:
         folder=location.folder,
         file=location.file,
         source=location.source,
-        uri_path=name if has_valid_name and len(location.parts) < 2 and is_valid else _build_uri_path(location, name),
+        uri_path="/".join(map(quote, location.parts)) or quote(name),
         stamp=stamp,
         identity=location.identity,
         disabled=location.file == DISABLED_FILE_NAME,
         for_models=fields.get("disable-model-invocation") is not True,
         for_people=fields.get("user-invocable") is not False,
         publishable=is_valid,
-        problems=problems,
+        problems=tuple(SkillProblem("warning", *warning, path) for warning in warnings),
     )
 
 
@@ -237,10 +231,6 @@ def is_recently_written(path: str) -> bool:
         return time.time() - os.stat(path).st_mtime < WRITE_GRACE_SECONDS
     except OSError:
         return False
-
-
-def _build_uri_path(location: SkillLocation, name: str) -> str:
-    return "/".join(map(quote, location.parts)) or quote(name)
 
 
 def read_stamped(path: str) -> tuple[bytes, FileStamp]:
@@ -280,43 +270,25 @@ def _normalize_text(value: Any) -> str:
 
 
 def _iter_warnings(
-    header: SkillHeader, name: str, description: str, location: SkillLocation, path: str
-) -> Iterator[SkillProblem]:
+    header: SkillHeader, name: str, description: str, location: SkillLocation
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the code, the message and the fix of each warning about a skill."""
     folder = location.parts[-1] if location.parts else name
     if location.file == SKILL_FILE_NAME.lower():
-        yield _build_warning("file-name", f"the file is called {location.file}", f"Call it {SKILL_FILE_NAME}.", path)
+        yield "file-name", f"the file is called {location.file}", f"Call it {SKILL_FILE_NAME}."
     if not header.strict:
-        yield _build_warning(
-            "yaml",
-            f"its front matter is not correct: {header.complaint}",
-            header.fix or "Put the value in quotes; `cleats skills validate` says which.",
-            path,
-        )
+        fix = header.fix or "Put the value in quotes; `cleats skills validate` says which."
+        yield "yaml", f"its front matter is not correct: {header.complaint}", fix
     if not name:
-        yield _build_warning("no-name", "it has no name; the folder's is used", "Add a name.", path)
+        yield "no-name", "it has no name; the folder's is used", "Add a name."
     elif not SKILL_NAME_PATTERN.fullmatch(name):
-        yield _build_warning(
-            "name-rules",
-            f"the name {name!r} is not made of lower-case letters, digits and single hyphens",
-            "Rename the skill and its folder.",
-            path,
-        )
+        message = f"the name {name!r} is not made of lower-case letters, digits and single hyphens"
+        yield "name-rules", message, "Rename the skill and its folder."
     elif name != folder:
-        yield _build_warning(
-            "name-folder", f"its name is {name!r} and its folder's {folder!r}", "Give both the same name.", path
-        )
-    if len(name) > MAX_NAME_CHARS:
-        yield _length_warning("name", len(name), MAX_NAME_CHARS, path)
-    if len(description) > MAX_DESCRIPTION_CHARS:
-        yield _length_warning("description", len(description), MAX_DESCRIPTION_CHARS, path)
-
-
-def _length_warning(field: str, size: int, limit: int, path: str) -> SkillProblem:
-    return _build_warning(f"{field}-length", f"its {field} has {size} characters, {limit} are allowed", "Cut it.", path)
-
-
-def _build_warning(code: str, message: str, fix: str, path: str) -> SkillProblem:
-    return SkillProblem("warning", code, message, fix, path)
+        yield "name-folder", f"its name is {name!r} and its folder's {folder!r}", "Give both the same name."
+    for field, text, limit in (("name", name, MAX_NAME_CHARS), ("description", description, MAX_DESCRIPTION_CHARS)):
+        if len(text) > limit:
+            yield f"{field}-length", f"its {field} has {len(text)} characters, {limit} are allowed", "Cut it."
 
 
 _FIXES_BY_CODE: Final = {

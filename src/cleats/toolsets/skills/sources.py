@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from cleats.settings import Settings
-from cleats.toolsets.skills.skill import SkillProblem, SkillSource, is_encodable
+from cleats.toolsets.skills.skill import SkillProblem, SkillScope, SkillSource, is_encodable
 
 SHARED_FOLDERS = (".agent", ".agents", ".claude")
 """The folders that belong to no single agent, and Claude's, the strongest first."""
@@ -59,22 +59,16 @@ def _iter_sources(settings: Settings) -> Iterator[SkillSource]:
     shared_folders = {name.removeprefix("."): f"{name}/skills" for name in SHARED_FOLDERS}
     has_home = settings.home != UNKNOWN_FOLDER
     for level, folder in project:
-        yield from _project_sources(folder, level, shared_folders)
+        yield from _agent_sources("project", folder, shared_folders, level)
     if has_home:
-        yield from _user_sources(
-            settings.home,
-            {
-                agent_name: relative_path
-                for agent_name, relative_path in shared_folders.items()
-                if agent_name != "claude"
-            },
-        )
-        yield from _user_sources(settings.claude_dir, {"claude": "skills"})
+        agents = {agent: relative_path for agent, relative_path in shared_folders.items() if agent != "claude"}
+        yield from _agent_sources("user", settings.home, agents)
+        yield from _agent_sources("user", settings.claude_dir, {"claude": "skills"})
     for level, folder in project:
-        yield from _project_sources(folder, level, PROJECT_AGENTS)
+        yield from _agent_sources("project", folder, PROJECT_AGENTS, level)
     if has_home:
-        yield from _user_sources(settings.home, USER_AGENTS)
-        yield from _user_sources(settings.config_home, CONFIG_AGENTS)
+        yield from _agent_sources("user", settings.home, USER_AGENTS)
+        yield from _agent_sources("user", settings.config_home, CONFIG_AGENTS)
         for agent, path in SYSTEM_AGENTS.items():
             yield SkillSource(path=path, scope="system", label=f"system/{agent}", agent=agent)
 
@@ -93,16 +87,10 @@ def list_project_folders(settings: Settings) -> list[Path]:
     return folders[: folders.index(settings.home)] if settings.home in folders else folders
 
 
-def _project_sources(folder: Path, level: int, agents: Mapping[str, str]) -> Iterator[SkillSource]:
-    prefix = "project" if level == 0 else f"project/up{level}"
+def _agent_sources(scope: SkillScope, folder: Path, agents: Mapping[str, str], level: int = 0) -> Iterator[SkillSource]:
+    prefix = f"{scope}/up{level}" if level else scope
     for agent, relative_path in agents.items():
-        path = str(folder / relative_path)
-        yield SkillSource(path=path, scope="project", label=f"{prefix}/{agent}", agent=agent)
-
-
-def _user_sources(base: Path, agents: Mapping[str, str]) -> Iterator[SkillSource]:
-    for agent, relative_path in agents.items():
-        yield SkillSource(path=str(base / relative_path), scope="user", label=f"user/{agent}", agent=agent)
+        yield SkillSource(path=str(folder / relative_path), scope=scope, label=f"{prefix}/{agent}", agent=agent)
 
 
 PLUGIN_SCOPES = ("local", "project", "user")

@@ -14,6 +14,7 @@ import Stemmer  # type: ignore[import-not-found]
 
 from cleats.toolsets.launch.gates.site import PageFile
 from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.english import load_words
 
 LIST_ITEM_PATTERN = re.compile(r"^(\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+)")
@@ -26,14 +27,8 @@ _MARKUP_PATTERN = re.compile(r"[*_`~#>|]")
 _CODE_SPAN_PATTERN = re.compile(r"`[^`]*`")
 _SENTENCE_BREAK_PATTERN = re.compile(r"(?<=[.!?])\s+")
 _SUBJECT_PATTERN = re.compile(r"(?i)(?:it|the (?:library|package|product|tool|sdk|api|program|project))\b")
-_PRODUCT_VERB_PATTERN = re.compile(
-    r"\s+(?:also |always |never |only |automatically )?(?:is|are|can|has|does|supports?|provides?|"
-    r"includes?|offers?|runs?|works?|requires?|reads?|writes?|stores?|converts?|exports?|imports?|"
-    r"lets?|allows?|handles?|uses?|needs?|comes|ships|renders?|creates?|loads?|saves?)\b"
-)
-_LEAD_IN_PATTERN = re.compile(
-    r"(?i)\A(?:see(?: also)?|read(?: about)?|next|back to|go to|continue with|more(?: about)?)\b:?\s*"
-)
+_PRODUCT_VERB_PATTERN = english.load_expression("product_verb")
+_LEAD_IN_PATTERN = english.load_expression("lead_in")
 _LINK_TAIL_PATTERN = re.compile(r"(?:[\u2013\u2014:-].*)?$")
 
 

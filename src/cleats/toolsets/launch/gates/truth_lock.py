@@ -15,6 +15,7 @@ from cleats.toolsets.launch.gates.page_edits import remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
 from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
+from cleats.toolsets.launch.source.text import english
 
 MIN_WORD_OVERLAP = 0.6
 """Minimum share of a statement's words that its claims or their sources must contain. A rewording
@@ -29,10 +30,7 @@ PROTECTED_TOPIC_PATTERNS: Mapping[str, re.Pattern[str]] = {
     ),
 }
 """Patterns of topics about which a launch must not guess, by topic."""
-SPECULATION_PATTERN = re.compile(
-    r"(?i)\b(?:may|might|could|probably|possibly|perhaps|likely|presumably|should be able|"
-    r"is expected to|are expected to|seems?|appears? to|planned|upcoming)\b"
-)
+SPECULATION_PATTERN = english.load_expression("speculation")
 _CODE_OR_LINK_PATTERN = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^>]*>|https?://\S+")
 _ABSENCE_PATTERN = re.compile(r"(?i)\b(?:no|none|nothing|without)\b")
 _FORMAT_VERB_PATTERN = re.compile(r"(?i)\b(?:import|export|convert|load|save|read|write|open|support|format)\w*\b")

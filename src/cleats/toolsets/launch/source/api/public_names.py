@@ -43,15 +43,11 @@ class ApiSurface:
     """Pairs of module and file."""
 
 
-_SELF_REFERENCE_PATTERN = re.compile(
-    r"^(?:This|The) (?:function|method|class|command|decorator|object|type|exception) (\w+) "
-)
+_SELF_REFERENCE_PATTERN = english.load_expression("self_reference")
 
 
 _SECOND_VERB_PATTERN = re.compile(r"(\b(?:and|or)(?: then| also| additionally| optionally)?\s+)([A-Za-z-]+)(?=\s)")
-_SUBORDINATE_CLAUSE_PATTERN = re.compile(
-    r" (?:that|which|who|whose|to|for|of|with|if|when|whether|while|where|so|because|as|by) "
-)
+_SUBORDINATE_CLAUSE_PATTERN = english.load_expression("subordinate_clause")
 _PREPOSITION_PREFIXES = ("to ", "with ", "for ", "in ", "on ", "from ")
 _AUXILIARY_VERBS = english.load_words("auxiliary_verbs")
 _UNAMBIGUOUS_VERBS = english.load_words("unambiguous_verbs")

@@ -27,20 +27,11 @@ _LIMITATION_HEADING_PATTERN: Final = english.load_pattern("limitation_heading")
 _UNRELATED_HEADING_PATTERN: Final = english.load_pattern("unrelated_heading")
 _FEATURE_LEAD_PATTERN: Final = english.load_pattern("feature_lead")
 _NON_FEATURE_LEAD_PATTERN: Final = english.load_pattern("non_feature_lead")
-_OPENING_HEADING_PATTERN: Final = re.compile(
-    r"^(intro(duction)?|overview|about.*|what is .*|description|summary|features?|highlights?)\??$", re.IGNORECASE
-)
-_STANDARD_HEADING_PATTERN: Final = re.compile(
-    r"\b(install\w*|requirements?|setup|upgrad\w+|recap|summary|the basics|output|note)\b|^(what|why|who)\b",
-    re.IGNORECASE,
-)
+_OPENING_HEADING_PATTERN: Final = english.load_expression("opening_heading")
+_STANDARD_HEADING_PATTERN: Final = english.load_expression("standard_heading")
 """Sections that every document has."""
 
-_DENIAL_PATTERN: Final = re.compile(
-    r"\b(is|are) (not|no longer)\b|\b(isn|aren|can)['\u2019]t\b|\bcannot\b"
-    r"|\bdo(es)? not (yet )?(support|work|handle|provide|include|implement)\b",
-    re.IGNORECASE,
-)
+_DENIAL_PATTERN: Final = english.load_expression("denial")
 """A sentence about what the product is not or cannot do is true, but not a feature."""
 
 _STOP_STEMS: Final = english.load_words("stop_stems")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
+from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.documents import Block
 
 _SOURCES: Final = "manifest source_code test implementation_doc api_doc readme_technical readme_marketing"
@@ -153,25 +154,15 @@ def _rate_complexity(text: str) -> str:
     return "simple" if len(text) < 50 else "complex" if len(text) > 150 else "moderate"
 
 
-_RUNTIME_FLOOR_PATTERN: Final = re.compile(
-    r"\b(?:requires?|needs?|works? (?:with|on)|supports?|runs on|compatible with|for)\s+"
-    r"(?P<name>Python|Node(?:\.js)?|PHP|Ruby|Java|Go|Rust)\s+"
-    r"(?:versions?\s+)?v?(?P<version>\d+(?:\.\d+)*)\s*"
-    r"(?P<more>\+|(?:or|and) (?:later|newer|above|higher|up))?",
-    re.IGNORECASE,
-)
+_RUNTIME_FLOOR_PATTERN: Final = english.load_expression("runtime_floor")
 """A minimum version: `requires Python 3.8 or later`, `Python 3.8+`."""
 
 
-_LISTED_FLOOR_PATTERN: Final = re.compile(
-    r"\binclude (?P<name>Python|Node\.js) (?P<version>\d+(?:\.\d+)*)(?P<more>\+)", re.IGNORECASE
-)
+_LISTED_FLOOR_PATTERN: Final = english.load_expression("listed_floor")
 """A list item that holds only a minimum version."""
 
 
-_NO_DEPENDENCIES_PATTERN: Final = re.compile(
-    r"\b(no|zero|any|without)\b[^.]{0,40}\bdependenc(y|ies)\b|\bdependency[- ]free\b", re.IGNORECASE
-)
+_NO_DEPENDENCIES_PATTERN: Final = english.load_expression("no_dependencies")
 
 
 @dataclass(slots=True)

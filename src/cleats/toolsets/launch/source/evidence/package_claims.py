@@ -19,6 +19,7 @@ from cleats.toolsets.launch.source.evidence import licences
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
 from cleats.toolsets.launch.source.evidence.licences import Licence
 from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest
+from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.sentences import ProductSubject, build_summary_sentence
 
 MAX_API_CLAIMS: Final = 150
@@ -36,11 +37,7 @@ _LICENCE_HEAD_LINES: Final = 5
 """Lines of a licence text that name it, including blank ones before its title."""
 
 _DIRECTION_VERBS: Final = {"import": "reads", "export": "writes", "both": "reads and writes"}
-DEVELOPMENT_EXTRA_PATTERN: Final = re.compile(
-    r"(dev|development|tests?|testing|docs?|rtd|lint|linting|coverage|cov|bench\w*|profiling|ci|mypy"
-    r"|typing|types|pre[-_]?commit|release|build|all[-_]dev|tox|nox|compare)([-_].*)?",
-    re.IGNORECASE,
-)
+DEVELOPMENT_EXTRA_PATTERN: Final = english.load_expression("development_extra")
 """Extras that only developers of the package need."""
 
 

@@ -21,6 +21,11 @@ def load_pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"\b({_TABLES['patterns'][name].replace(chr(10), '')})\b", re.IGNORECASE)
 
 
+def load_expression(name: str) -> re.Pattern[str]:
+    """Return an expression of the table as it is written."""
+    return re.compile(_TABLES["expressions"][name].replace("\n", ""))
+
+
 BASE_VERBS: Final = load_words("base_verbs")
 NOUN_LIKE_VERBS: Final = load_words("noun_like_verbs")
 _IRREGULAR_VERBS: Final = {"be": "is", "have": "has", "do": "does", "go": "goes"}
@@ -52,17 +57,11 @@ _PRAISE_PATTERN: Final = re.compile(rf"\b({'|'.join(sorted(load_words('praise'))
 _UNPROVEN_PATTERN: Final = load_pattern("unproven")
 _SPECULATION_PATTERN: Final = load_pattern("speculation")
 _CHATTER_PATTERN: Final = load_pattern("chatter")
-_REMOVABLE_CLAIM_PATTERN: Final = re.compile(
-    r"(fast(?! fourier)|efficient|performant|high[- ]performance|scalable|reliable"
-    r"|(safe|secure|quick|efficient|reliab)ly)\b",
-    re.IGNORECASE,
-)
+_REMOVABLE_CLAIM_PATTERN: Final = load_expression("removable_claim")
 """Unproven adjectives that can be dropped before a noun, and adverbs before a verb. `secure` is
 kept: without it a secure shell would be something else."""
 
-_MARKUP_PATTERN: Final = re.compile(
-    r"https?://|www\.|[<>{}|^\\]|\]\(|\[\[|==|\*\*|::|__|&\w+;|\$\(|/>|:\w+:`|\u2192|\.\.\.|\u2026"
-)
+_MARKUP_PATTERN: Final = load_expression("markup")
 _UNUSUAL_CHARACTER_PATTERN: Final = re.compile(r"[^\x20-\x7e\u00a0-\u024f\u2010-\u2027\u20ac]")
 _OPEN_END_WORDS: Final = load_words("open_ends")
 _INLINE_CODE_PATTERN: Final = re.compile(r"`[^`]*`")

@@ -40,14 +40,8 @@ _PHRASE_JOINT_PATTERN: Final = re.compile(_PREPOSITION_PATTERN.pattern.replace("
 """The end of the first noun of a phrase."""
 
 _ADJECTIVE_SUFFIXES: Final = ("-aware", "-safe", "-free", "-based", "-like", "-driven", "-compatible", "-ready")
-_ADJECTIVE_PATTERN: Final = re.compile(
-    r"^(fully|strictly|statically|completely|purely)\b|\w+(able|ible|ful|ic|ive|ous|ed|less)$"
-    r"|^(large|small|big|short|long|high|low|new|old|good|better|free|open|ready|friendly)$",
-    re.IGNORECASE,
-)
-_BROKEN_PHRASE_PATTERN: Final = re.compile(
-    r", but\b|\bif you\b|\s[-\u2013\u2014]\s|[!?]|\.\s|\bdone right\b", re.IGNORECASE
-)
+_ADJECTIVE_PATTERN: Final = english.load_expression("adjective")
+_BROKEN_PHRASE_PATTERN: Final = english.load_expression("broken_phrase")
 """Marks of a text that is more, or less, than one phrase."""
 
 _REFERRING_WORD_PATTERN: Final = re.compile(r"^(it|they|this|these|that|those|he|she|here|there)\b", re.IGNORECASE)
