@@ -1,5 +1,6 @@
 """Helpers for tests of launch: jobs without the engine, and an engine with a small worker."""
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -120,7 +121,7 @@ def build_config(mode: str = "auto", **values: Any) -> dict[str, Any]:
 
 async def create_run(engine: RunEngine, config: Mapping[str, Any], **options: Any) -> Run:
     """Create a run without driving it."""
-    digest = documents.hash_artifact(documents.encode_canonical_json(config))
+    digest = hashlib.sha256(documents.encode_canonical_json(config)).hexdigest()
     run, _ = await engine.create(config, config_hash=digest, shown_config=config, **options)
     return run
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -211,22 +210,9 @@ def _choose_tool(config: str | None, product_url: str | None, repo_url: str | No
 
 def read_run_config(path: Path) -> Mapping[str, Any]:
     """Read a run configuration from a file; the suffix selects the format, YAML by default."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        match path.suffix.lower():
-            case ".json":
-                document = json.loads(text)
-            case ".toml":
-                document = tomllib.loads(text)
-            case _:
-                import yaml  # noqa: PLC0415 - help needs none of it
+    from cleats.toolsets.launch.source.checkout.safe_parsing import parse_document  # noqa: PLC0415 - help needs none
 
-                try:
-                    document = yaml.safe_load(text)
-                except yaml.YAMLError as error:
-                    raise ValueError(str(error)) from None
+    try:
+        return parse_document(path.name.lower(), path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise click.UsageError(f"{path}: {error}") from None
-    if not isinstance(document, dict):
-        raise click.UsageError(f"{path}: a configuration is a table of names and values.")
-    return document

@@ -52,7 +52,7 @@ def link_documents(documents: Iterable[tuple[str, Any]]) -> dict[str, LinkedSche
     index: dict[str, tuple[str, str]] = {}  # from any URI to its file and its true URI
     for file, document in documents_by_file.items():
         with suppress(RecursionError):  # it is handled below
-            for uri in _iter_identities(document, file, read_dialect(document)):
+            for _, uri in _iter_schemas(document, file, read_dialect(document)):
                 index.setdefault(uri, (file, uri))
         own_uri = _resolve_id(document, file, read_dialect(document)) if isinstance(document, dict) else file
         index[file] = (file, own_uri if index.get(own_uri, (file,))[0] == file else file)
@@ -138,35 +138,28 @@ def drop_unknown_dialect(schema: Mapping[str, Any]) -> dict[str, Any]:
     return dict(schema)
 
 
-def _iter_identities(schema: Any, base: str, dialect: str) -> Iterator[str]:
-    """Yield the URIs that a document and its parts declare."""
+def _iter_schemas(schema: Any, base: str, dialect: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield a schema and all schemas in it, each with its URI."""
     if isinstance(schema, list):
         for item in schema:
-            yield from _iter_identities(item, base, dialect)
+            yield from _iter_schemas(item, base, dialect)
     elif isinstance(schema, dict):
         dialect = _resolve_dialect(schema, dialect)
-        own_uri = _resolve_id(schema, base, dialect)
-        if own_uri != base:
-            yield own_uri
+        base = _resolve_id(schema, base, dialect)
+        yield schema, base
         for key, value in schema.items():
-            if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, dict):
-                yield from _iter_identities(list(value.values()), own_uri, dialect)
-            elif key not in _DATA_KEYWORDS:
-                yield from _iter_identities(value, own_uri, dialect)
+            if key not in _DATA_KEYWORDS:
+                is_map = key in _SCHEMA_MAP_KEYWORDS and isinstance(value, dict)
+                yield from _iter_schemas(list(value.values()) if is_map else value, base, dialect)
 
 
-def iter_reference_uris(schema: Any, file: str) -> Iterator[str]:
+def iter_reference_uris(document: Any, file: str) -> Iterator[str]:
     """Yield the URIs of the documents that a document in a file may refer to, as far as the file tells."""
-    if isinstance(schema, list):
-        for item in schema:
-            yield from iter_reference_uris(item, file)
-    elif isinstance(schema, dict):
-        for key, value in schema.items():
-            if key in _REFERENCE_KEYWORDS and isinstance(value, str):
+    for schema, _ in _iter_schemas(document, file, read_dialect(document)):
+        for key in _REFERENCE_KEYWORDS:
+            if isinstance(reference := schema.get(key), str):
                 with suppress(ValueError):  # not a URI, which linking reports
-                    yield urldefrag(urljoin(file, value)).url
-            elif key not in _DATA_KEYWORDS:
-                yield from iter_reference_uris(value, file)
+                    yield urldefrag(urljoin(file, reference)).url
 
 
 def _resolve_dialect(schema: Mapping[str, Any], dialect: str) -> str:

@@ -46,7 +46,14 @@ class RunResources:
         self._service = service
 
     async def list(self, after: str, limit: int) -> ListPage[Resource]:
-        resources = [_make_schema_resource()]
+        resources = [
+            Resource(
+                uri=CONFIG_SCHEMA_URI,
+                name="run_config schema",
+                mime_type="application/schema+json",
+                description="What the run_config of launch_start_run may hold.",
+            )
+        ]
         for run in await self._service.list_latest(MAX_LISTED_RUNS):
             artifact_names = {*run.snapshot["artifacts_index"], "snapshot.json"}
             resources += [
@@ -79,12 +86,3 @@ class RunResources:
 
     async def list_children(self, uri: str) -> Sequence[Resource] | None:  # noqa: ARG002 - no folders
         return None
-
-
-def _make_schema_resource() -> Resource:
-    return Resource(
-        uri=CONFIG_SCHEMA_URI,
-        name="run_config schema",
-        mime_type="application/schema+json",
-        description="What the run_config of launch_start_run may hold.",
-    )

@@ -8,7 +8,7 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.git import client
-from cleats.toolsets.launch.git.faults import classify_fault
+from cleats.toolsets.launch.git.client import classify_fault
 from cleats.toolsets.launch.patching.path_guard import list_changed_paths
 from tests.support.git_repositories import GitCheckout, is_trap_sprung, write_trap_program
 from tests.support.requirements import requirement

@@ -155,6 +155,8 @@ def _complete_config(config: dict[str, Any], profile: Profile, settings: Setting
     locales = [config["locale"]] if "locale" in config else config.get("locales", [])
     locales = [str(profile.find_locale(item)) for item in locales] or [profile.site.default_locale]
     site_layout = _merge_site_layout(config, profile)
+    # The driver of a configuration that names none follows from its endpoint or token.
+    driver = "service" if "commit_service" in config else "github" if "token_env" in config["publish"] else "git"
     completed = {
         **config,
         "profile": profile.name,
@@ -171,7 +173,7 @@ def _complete_config(config: dict[str, Any], profile: Profile, settings: Setting
         "site_layout": site_layout,
         "templates_version": config.get("templates_version", profile.version),
         "ruleset_version": config.get("ruleset_version", profile.version),
-        "publish": {"driver": _choose_driver(config), **config["publish"]},
+        "publish": {"driver": driver, **config["publish"]},
     }
     completed.pop("locale", None)
     completed.setdefault("platform_family", "node" if platform.name in NODE_PLATFORMS else platform.name)
@@ -208,13 +210,6 @@ def _merge_site_layout(config: Mapping[str, Any], profile: Profile) -> dict[str,
         "subdomain_roots": {**roots, **layout.get("subdomain_roots", {})},
         "localization": {"mode_by_section": {**kinds, **modes}},
     }
-
-
-def _choose_driver(config: Mapping[str, Any]) -> str:
-    """Choose the publish driver for a configuration that names none, by its endpoint or token."""
-    if "commit_service" in config:
-        return "service"
-    return "github" if "token_env" in config["publish"] else "git"
 
 
 def _schema_error(faults: list[dict[str, str]]) -> ToolError:

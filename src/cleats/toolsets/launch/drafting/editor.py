@@ -23,12 +23,6 @@ _MAX_GROWTH_RATIO = 1.6
 """The length of an answer relative to the page: rewording adds little, invention much."""
 
 
-def build_messages(body: str, title: str, product_name: str) -> list[Mapping[str, str]]:
-    """Return the messages that ask for one page."""
-    question = f"Product: {product_name}\nPage: {title}\n\n{body}"
-    return [{"role": "system", "content": EDITOR_INSTRUCTIONS}, {"role": "user", "content": question}]
-
-
 def accept_answer(answer: str, body: str) -> tuple[str, str]:
     """Return the accepted answer and an empty text, or the original body and the problem."""
     fenced = _FENCED_ANSWER_PATTERN.match(answer)
@@ -61,21 +55,17 @@ def find_fault(answer_body: str, body: str) -> str:
         return "it holds front matter or HTML"
     if len(answer_body) > _MAX_GROWTH_RATIO * len(body) + 200:
         return "it is much longer than the page"
-    return _find_unmarked_bullet(answer_body)
+    for line in _strip_code(answer_body).splitlines():
+        item = re.match(r"\s*(?:[-*+]|\d+[.)])\s+(.*)", line)
+        if item and not pages.CLAIM_MARKER_PATTERN.search(line) and not item.group(1).startswith("["):
+            return "a bullet has no claim"
+    return ""
 
 
 def _strip_code(body: str) -> str:
     code_line_numbers = pages.find_code_lines(body)
     lines = (line for number, line in enumerate(body.splitlines(), 1) if number not in code_line_numbers)
     return re.sub(r"`[^`]*`", "", "\n".join(lines))
-
-
-def _find_unmarked_bullet(answer_body: str) -> str:
-    for line in _strip_code(answer_body).splitlines():
-        item = re.match(r"\s*(?:[-*+]|\d+[.)])\s+(.*)", line)
-        if item and not pages.CLAIM_MARKER_PATTERN.search(line) and not item.group(1).startswith("["):
-            return "a bullet has no claim"
-    return ""
 
 
 @dataclass(slots=True)
@@ -93,7 +83,8 @@ class PageEditor:
         Raises:
             ToolError: The model cannot be used.
         """
-        messages = build_messages(page.body, page.title, self.product_name)
+        question = f"Product: {self.product_name}\nPage: {page.title}\n\n{page.body}"
+        messages = [{"role": "system", "content": EDITOR_INSTRUCTIONS}, {"role": "user", "content": question}]
         prompt_hash, _ = self.client.build_request(messages)
         async with self.limiter:
             answer = await self.client.ask(messages)
@@ -114,21 +105,13 @@ class PageEditor:
         return str(call["prompt_hash"]) if call.get("taken") else ""
 
     def _record_call(self, path: str, prompt_hash: str, answer: ModelAnswer | None, problem: str) -> None:
-        call: dict[str, Any] = {
-            "output_path": path,
-            "prompt_hash": prompt_hash,
-            "taken": not problem,
-            "reason": problem,
-        }
+        call = {"output_path": path, "prompt_hash": prompt_hash, "taken": not problem, "reason": problem}
+        answer_fields: dict[str, Any] = {}
         if answer is not None:
-            call |= {
-                "model": answer.model,
-                "output_hash": answer.output_hash,
-                "finish_reason": answer.finish_reason,
-                "token_usage": dict(answer.tokens),
-                "answer": answer.text,
-            }
-        self.calls[path] = call
+            names = ("model", "output_hash", "finish_reason")
+            answer_fields = {name: getattr(answer, name) for name in names}
+            answer_fields |= {"token_usage": dict(answer.tokens), "answer": answer.text}
+        self.calls[path] = call | answer_fields
 
     def as_json(self, section: str) -> dict[str, Any]:
         """Return the recorded calls as the artifact of the section."""

@@ -128,6 +128,8 @@ def _render_import_trouble(context: PageContext) -> str:
     return f"{import_text}\n\nMake sure that it is in the environment that runs the program.\n\n{install}"
 
 
+_CODE_NOTE = "All code is taken from its repository; pieces from one file can build on each other."
+
 TABLE_HEADINGS = ("What it is", "What it means", "What it does")
 """Headings of the tables of classes, errors and functions."""
 
@@ -158,17 +160,13 @@ def _render_known_errors(context: PageContext) -> str:
 
 
 def _render_links(linked_pages: Sequence[LinkedPage]) -> str:
-    return "\n".join(f"- [{page.title}]({page.url}): {_lowercase_first_letter(page.purpose)}" for page in linked_pages)
-
-
-def _lowercase_first_letter(text: str) -> str:
-    first_word = text.split(" ", 1)[0]
-    return text[:1].lower() + text[1:] if first_word[1:].islower() or len(first_word) == 1 else text
-
-
-def _render_first_example(context: PageContext) -> str:
-    starters = _find_starters(context)
-    return render_snippets(starters[0]) if starters else ""
+    lines = []
+    for page in linked_pages:
+        first_word, space, rest = page.purpose.partition(" ")
+        is_plain = first_word[1:].islower() or len(first_word) == 1  # neither a name nor an abbreviation
+        first_word = first_word[:1].lower() + first_word[1:] if is_plain else first_word
+        lines.append(f"- [{page.title}]({page.url}): {first_word}{space}{rest}")
+    return "\n".join(lines)
 
 
 def _render_more_examples(context: PageContext) -> str:
@@ -221,13 +219,6 @@ def render_workflows(context: PageContext) -> str:
     if beginner_page is not None and all(is_starter(workflow) for workflow in material.workflows):
         parts.append(_render_examples(context))  # a guide needs more than a link to another page
     return "\n\n".join(part for part in parts if part)
-
-
-def _render_code_note(context: PageContext) -> str:
-    """Render a note about the origin of the code, if the guide has any."""
-    if "```" not in render_workflows(context):
-        return ""
-    return "All code is taken from its repository; pieces from one file can build on each other."
 
 
 def _render_examples(context: PageContext) -> str:
@@ -339,10 +330,10 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
         context, context.material.facts.get("license", {}).get("claim_id", "")
     ),
     "FORMATS": _render_formats,
-    "FIRST_EXAMPLE": _render_first_example,
+    "FIRST_EXAMPLE": lambda context: render_snippets(*_find_starters(context)[:1]),
     "MORE_EXAMPLES": _render_more_examples,
     "WORKFLOWS": render_workflows,
-    "CODE_NOTE": _render_code_note,
+    "CODE_NOTE": lambda context: _CODE_NOTE if "```" in render_workflows(context) else "",
     "SUBJECT_TITLE": lambda context: context.subject.title if context.subject else "",
     "SUBJECT_LEAD": _render_subject_lead,
     "SUBJECT_CODE": lambda context: render_snippets(*context.subject.snippets) if context.subject else "",

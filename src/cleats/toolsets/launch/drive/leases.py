@@ -97,7 +97,11 @@ class LeaseManager:
             with anyio.CancelScope(shield=True):
                 with suppress(asyncio.CancelledError):
                     await heartbeat
-                await self._release_lease(lease)
+                try:
+                    await to_thread.run_sync(self._store.release, lease)
+                except Exception:
+                    # The work is recorded, and the lease expires by itself.
+                    log.exception("lease.release run=%s", run_id)
             if self._held_leases.get(run_id) is held_lease:
                 del self._held_leases[run_id]
             held_lease.released.set()
@@ -120,13 +124,6 @@ class LeaseManager:
                 if lease is not None:
                     return lease
             await anyio.sleep(self._timing.retry_seconds)
-
-    async def _release_lease(self, lease: RunLease) -> None:
-        try:
-            await to_thread.run_sync(self._store.release, lease)
-        except Exception:
-            # The work is recorded, and the lease expires by itself.
-            log.exception("lease.release run=%s", lease.run_id)
 
     async def _keep_alive(self, held_lease: HeldLease) -> None:
         renewed_at = monotonic()

@@ -226,7 +226,11 @@ class RunDriver:
         failure = EventDraft(
             "WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": step_events.encode_error(error)}
         )
-        if _is_patch_conflict(work, error) and self._can_replan():
+        details = error.details if isinstance(error.details, Mapping) else {}
+        is_patch_conflict = work.kind.name == "apply" and details.get("error_code") == PATCH_CONFLICT_CODE
+        max_attempts = self.run.config.get("budgets", {}).get("max_patch_attempts", DEFAULT_PATCH_ATTEMPTS)
+        rewind_count = sum(step.startswith("rewind") for step in self.view.done)
+        if is_patch_conflict and rewind_count + 1 < int(max_attempts):
             await self._rewind(work, [*earlier_drafts, failure], get_trace_ids(span))
             return
         if error.code in REFUSAL_CODES:
@@ -251,10 +255,6 @@ class RunDriver:
             RecordedStep(pipeline.make_rewind_step(self.view), payload, 0.0),
         )
 
-    def _can_replan(self) -> bool:
-        max_attempts = self.run.config.get("budgets", {}).get("max_patch_attempts", DEFAULT_PATCH_ATTEMPTS)
-        return sum(step.startswith("rewind") for step in self.view.done) + 1 < int(max_attempts)
-
     async def _record_events(
         self, drafts: Sequence[EventDraft], trace: TraceIds | None = None, step: RecordedStep | None = None
     ) -> None:
@@ -271,8 +271,3 @@ class RunDriver:
     def _update_view(self, run: Run) -> None:
         self.run = run
         self.view = PipelineView(run.state, {step.step: step.output for step in self._steps}, run.config)
-
-
-def _is_patch_conflict(work: StepWork, error: ToolError) -> bool:
-    details = error.details if isinstance(error.details, Mapping) else {}
-    return work.kind.name == "apply" and details.get("error_code") == PATCH_CONFLICT_CODE

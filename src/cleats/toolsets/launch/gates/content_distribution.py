@@ -7,8 +7,9 @@ from typing import Any
 
 from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import end_with_newline, index_snippets, normalise_code, remove_code_blocks
+from cleats.toolsets.launch.gates.page_edits import end_with_newline, index_snippets, remove_code_blocks
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
+from cleats.toolsets.launch.source.text.documents import normalize_code
 
 
 def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:
@@ -51,7 +52,7 @@ def _check_promised_content(site: LaunchSite, file: PageFile) -> Iterator[IssueD
         if claim_id not in stated_ids:
             yield MISSING_CLAIM.draft(f"the page leaves out the claim {claim_id}", file.path)
     catalogue = index_snippets(site)
-    snippets = [catalogue.get(normalise_code(fence.code), {}) for fence in file.fences]
+    snippets = [catalogue.get(normalize_code(fence.code), {}) for fence in file.fences]
     tags = {tag for snippet in snippets for tag in snippet.get("tags", ())}
     for tag in file.plan["required_snippet_tags"]:
         if tag not in tags:

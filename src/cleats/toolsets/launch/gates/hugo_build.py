@@ -206,15 +206,12 @@ def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
         if log_match.group(1) == "ERROR":
             drafts.add(BUILD_FAILED.draft(message, path, line_number))
         else:
-            severity: Severity = "warn" if _is_about_launch(site, path, message) else "info"
+            is_about_launch = any(change.path == path for change in site.changes) or any(
+                str(entry["url_path"]).rstrip("/") in message for entry in site.plan
+            )
+            severity: Severity = "warn" if is_about_launch else "info"  # the rest of the site may warn as well
             drafts.add(BUILD_WARNING.draft(message, path, line_number, severity))
     return sorted(drafts, key=lambda item: (item.severity, item.path, item.line, item.message))[:MAX_BUILD_ISSUES]
-
-
-def _is_about_launch(site: LaunchSite, path: str, message: str) -> bool:
-    """Return whether a warning is about a page of this launch, not about the rest of the site."""
-    is_changed = any(change.path == path for change in site.changes)
-    return is_changed or any(str(entry["url_path"]).rstrip("/") in message for entry in site.plan)
 
 
 GATE = Gate(

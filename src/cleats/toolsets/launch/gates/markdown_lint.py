@@ -17,12 +17,12 @@ from cleats.toolsets.launch.gates.page_edits import (
     index_snippets,
     is_install_block,
     list_code_lines,
-    normalise_code,
     remove_lines,
     remove_named_lines,
 )
 from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
+from cleats.toolsets.launch.source.text.documents import normalize_code
 
 _BARE_URL_PATTERN = re.compile(r"https?://[^\s<>()\[\]\"'`]*[^\s<>()\[\]\"'`.,;:!?*_]")
 _LINKED_URL_PATTERN = re.compile(
@@ -184,7 +184,7 @@ def fix_fence_languages(case: FixCase) -> FixResult:
     catalogue = index_snippets(case.site)
     names: dict[int, str] = {}
     for fence in (fence for fence in case.file.fences if not fence.language):
-        snippet = catalogue.get(normalise_code(fence.code))
+        snippet = catalogue.get(normalize_code(fence.code))
         names[fence.line] = snippet["language"] if snippet else "bash" if is_install_block(fence) else "text"
     return edit_lines(case.text, lambda number, line: line.rstrip() + names[number] if number in names else line)
 

@@ -8,6 +8,7 @@ from cleats.toolsets.launch.gates.model import FixCase
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.site import pages
 from cleats.toolsets.launch.site.pages import CodeBlock
+from cleats.toolsets.launch.source.text.documents import normalize_code
 
 
 def edit_lines(text: str, edit_line: Callable[[int, str], str | None]) -> str:
@@ -95,12 +96,7 @@ LANGUAGE_ALIASES: Mapping[str, str] = {
 def index_snippets(site: LaunchSite) -> dict[str, Mapping[str, Any]]:
     """Return the snippets of the catalogue, keyed by their normalised code."""
     snippets = site.load_document("snippet_catalog.json").get("snippets", ())
-    return {normalise_code(snippet["code"]): snippet for snippet in snippets}
-
-
-def normalise_code(code: str) -> str:
-    """Strip trailing spaces and surrounding blank lines, so that code can be compared."""
-    return "\n".join(line.rstrip() for line in code.splitlines()).strip("\n")
+    return {normalize_code(snippet["code"]): snippet for snippet in snippets}
 
 
 def normalise_language(fence: CodeBlock) -> str:

@@ -21,7 +21,7 @@ import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes import process
-from cleats.toolsets.launch.gates.model import FixRule, Gate, GateMessage, IssueDraft, IssueKind
+from cleats.toolsets.launch.gates.model import FixRule, Gate, GateMessage, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
 
@@ -236,7 +236,17 @@ def build_verdict(name: str, gate_messages: Iterable[GateMessage], site: LaunchS
         if isinstance(gate_message, str):
             lines.append(site.scrub(gate_message))
         else:
-            issue = _make_issue(name, gate_message, site, strict=strict)
+            draft = gate_message
+            issue = Issue.create(
+                gate=name,
+                severity="error" if strict and draft.severity == "warn" else draft.severity,
+                message=site.scrub(draft.message),
+                error_code=draft.kind.code,
+                path=draft.path,
+                line=draft.line,
+                suggested_fix=draft.kind.remedy,
+                files=(draft.path,) if draft.path else (),
+            )
             issues_by_id.setdefault(issue.issue_id, issue)
     issues = tuple(sorted(issues_by_id.values(), key=lambda issue: issue.sort_key))
     ok = not any(issue.severity in BLOCKING_SEVERITIES for issue in issues)
@@ -262,16 +272,3 @@ async def _run_in_thread(gate: Gate, site: LaunchSite) -> list[GateMessage]:
 
     Thread(target=run_work, name="gate", daemon=True).start()
     return await asyncio.wrap_future(finished)
-
-
-def _make_issue(gate: str, draft: IssueDraft, site: LaunchSite, *, strict: bool) -> Issue:
-    return Issue.create(
-        gate=gate,
-        severity="error" if strict and draft.severity == "warn" else draft.severity,
-        message=site.scrub(draft.message),
-        error_code=draft.kind.code,
-        path=draft.path,
-        line=draft.line,
-        suggested_fix=draft.kind.remedy,
-        files=(draft.path,) if draft.path else (),
-    )

@@ -9,13 +9,13 @@ from cleats.toolsets.launch.gates.page_edits import (
     find_block_lines,
     index_snippets,
     is_install_block,
-    normalise_code,
     normalise_language,
     remove_lines,
 )
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.site.pages import CodeBlock
 from cleats.toolsets.launch.snippets.syntax import find_faults
+from cleats.toolsets.launch.source.text.documents import normalize_code
 
 NON_CODE_LANGUAGES = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "mermaid"})
 """Languages of fenced blocks that are not code."""
@@ -33,10 +33,10 @@ def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
     for (file, fence), fault in zip(code_blocks, faults, strict=True):
         if fault:
             yield BROKEN_CODE.draft(f"the code does not parse: {fault}", file.path, fence.line)
-        code = normalise_code(fence.code)
+        code = normalize_code(fence.code)
         if fence.language in SHELL_LANGUAGES and (fence.language or is_install_block(fence)):
             continue  # commands are not snippets; the consistency gate checks those that install
-        if code and code not in catalogue:
+        if code.strip() and code not in catalogue:
             yield UNKNOWN_CODE.draft("the code is not in the catalogue of snippets", file.path, fence.line)
 
 
@@ -47,7 +47,7 @@ def fix_snippets(case: FixCase) -> str:
     for fence in reversed(case.file.fences):  # from the end, so that lines keep their numbers
         if fence.line not in case.lines:
             continue
-        code = normalise_code(fence.code)
+        code = normalize_code(fence.code)
         candidates = [
             candidate
             for candidate, snippet in catalogue.items()
@@ -55,7 +55,7 @@ def fix_snippets(case: FixCase) -> str:
         ]
         best = max(candidates, key=lambda candidate: (_measure_similarity(code, candidate), candidate), default="")
         if best and best != code and _measure_similarity(code, best) >= MIN_SIMILARITY_RATIO:
-            text = _replace_block_code(text, fence, best)
+            text = _replace_block_code(text, fence, best.rstrip("\n"))
         else:
             text = remove_lines(text, find_block_lines(text, fence))
     return text

@@ -40,10 +40,6 @@ class PageCandidate:
     score: int = 0
     subject: PageSubject | None = None
 
-    @property
-    def sort_key(self) -> tuple[int, int, str]:
-        return self.priority, -self.score, self.slug
-
 
 def list_mandatory_pages(section: SiteSection) -> list[PageCandidate]:
     """Return the pages that a section always has, in the order of the profile."""
@@ -54,7 +50,7 @@ def list_optional_pages(section: str, material: LaunchMaterial) -> list[PageCand
     """Return the pages of a section for which there is evidence, the best first."""
     generators = {"docs": _iter_task_pages, "reference": _iter_module_pages, "kb": _iter_example_pages}
     candidates = generators[section](material) if section in generators else ()
-    return sorted(candidates, key=lambda candidate: candidate.sort_key)
+    return sorted(candidates, key=lambda candidate: (candidate.priority, -candidate.score, candidate.slug))
 
 
 def _iter_task_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
@@ -169,16 +165,10 @@ class EvidenceVolume:
         return volume | {"total_score": self.score}
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchTier:
-    """The tier of a launch, with the reasons for adjustments."""
-
-    name: str
-    adjustments: tuple[dict[str, str], ...]
-
-
-def choose_tier(material: LaunchMaterial, inventory: Mapping[str, Any], volume: EvidenceVolume) -> LaunchTier:
-    """Choose the tier; every adjustment is recorded with its reason."""
+def choose_tier(
+    material: LaunchMaterial, inventory: Mapping[str, Any], volume: EvidenceVolume
+) -> tuple[str, list[dict[str, str]]]:
+    """Choose the tier; return its name and every adjustment with its reason."""
     initial_tier = str(material.config.get("launch_tier") or volume.tier)
     tier_index = TIER_NAMES.index(initial_tier)
     adjustments: list[dict[str, str]] = []
@@ -194,7 +184,7 @@ def choose_tier(material: LaunchMaterial, inventory: Mapping[str, Any], volume: 
             }
         )
         tier_index = lower_index
-    return LaunchTier(TIER_NAMES[tier_index], tuple(adjustments))
+    return TIER_NAMES[tier_index], adjustments
 
 
 def compute_quota(section: SiteSection, tier_name: str, target: int) -> int:

@@ -60,31 +60,29 @@ class PagePlanner:
         """
         config = self.material.config
         volume = page_candidates.EvidenceVolume.from_material(self.material)
-        tier = page_candidates.choose_tier(self.material, self.inventory, volume)
+        tier, adjustments = page_candidates.choose_tier(self.material, self.inventory, volume)
         quotas: dict[str, int] = {}
         entries: list[dict[str, Any]] = []
         chosen_pages: list[DraftablePage] = []
         for section in config["required_sections"]:
             section_rules = self.site.profile.get_section(section)
             target = page_candidates.estimate_pages(section, len(section_rules.pages), self.material, volume)
-            quotas[section] = page_candidates.compute_quota(section_rules, tier.name, target)
+            quotas[section] = page_candidates.compute_quota(section_rules, tier, target)
             url_rules = self.site.load_url_rules(section)
             for locale in config["locales"]:
-                pages = list(self._choose_pages(section, locale, tier.name, quotas[section]))
+                pages = self._choose_pages(section, locale, tier, quotas[section])
                 chosen_pages += pages
-                entries += self._iter_entries(pages, url_rules, tier.name)
+                entries += self._iter_entries(pages, url_rules, tier)
         self._reject_collisions(entries)
-        complete_entries = [
-            self._complete_entry(entry, entries, page, tier.name)
-            for entry, page in zip(entries, chosen_pages, strict=True)
-        ]
+        pairs = zip(entries, chosen_pages, strict=True)
+        complete_entries = [self._complete_entry(entry, entries, page, tier) for entry, page in pairs]
         order = config["required_sections"]
         complete_entries.sort(key=lambda entry: (order.index(entry["section"]), entry["output_path"]))
         return {
             "schema_version": "1.0",
             "product_slug": config["product_slug"],
-            "launch_tier": tier.name,
-            "launch_tier_adjustments": list(tier.adjustments),
+            "launch_tier": tier,
+            "launch_tier_adjustments": adjustments,
             "inferred_product_type": str(
                 config.get("product_type") or self.inventory.get("inferred_product_type") or "library"
             ),
@@ -93,9 +91,8 @@ class PagePlanner:
             "pages": complete_entries,
         }
 
-    def _choose_pages(self, section: str, locale: str, tier: str, max_pages: int) -> Iterator[DraftablePage]:
-        section_rules = self.site.profile.get_section(section)
-        mandatory_pages = list_mandatory_pages(section_rules)
+    def _choose_pages(self, section: str, locale: str, tier: str, max_pages: int) -> list[DraftablePage]:
+        mandatory_pages = list_mandatory_pages(self.site.profile.get_section(section))
         used_slugs = {mandatory_page.slug for mandatory_page in mandatory_pages}
         missing: list[dict[str, str]] = []
         pages: list[DraftablePage] = []
@@ -109,8 +106,14 @@ class PagePlanner:
             elif candidate.priority == 0:
                 missing.append({"section": section, "slug": candidate.slug, "reason": page})
         if missing:
-            raise _build_incomplete_error(missing)
-        yield from pages
+            first = missing[0]
+            raise ToolError(
+                ErrorCode.INVALID_INPUT,
+                f"The page {first['slug']!r} of {first['section']} cannot be planned: {first['reason']}.",
+                hint="Add what is missing to the repository, or leave the section out.",
+                details={"error_code": "IA_PLANNER_PLAN_INCOMPLETE", "missing": missing},
+            )
+        return pages
 
     def _try_page(self, candidate: PageCandidate, locale: str, tier: str) -> DraftablePage | str:
         """Try to write a page; return the reason if that is impossible."""
@@ -196,7 +199,7 @@ class PagePlanner:
                 "primary_focus": page.draft.purpose,
                 "forbidden_topics": topics,
                 "claim_quota": {"min": min_claims, "max": max_claims},
-                "child_pages": planned_site.list_child_slugs(entry, entries),
+                "child_pages": [child["slug"] for child in planned_site.find_child_entries(entry, entries)],
                 "scenario_coverage": _COVERAGE_BY_ROLE.get(page.candidate.role, "subset"),
             },
         }
@@ -243,14 +246,3 @@ def _list_keywords(material: LaunchMaterial) -> list[str]:
     words = [material.product_name, config["family"], config["target_platform"]]
     words += [distribution["identifier"] for distribution in material.facts.get("distribution", ())]
     return list(dict.fromkeys(word.lower() for word in words if word))
-
-
-def _build_incomplete_error(missing: Sequence[Mapping[str, str]]) -> ToolError:
-    first = missing[0]
-    return ToolError(
-        ErrorCode.INVALID_INPUT,
-        f"The page {first['slug']!r} of {first['section']} cannot be planned: {first['reason']}.",
-        hint="Add what is missing to the repository, or leave the section out.",
-        retryable=False,
-        details={"error_code": "IA_PLANNER_PLAN_INCOMPLETE", "missing": list(missing)},
-    )

@@ -114,7 +114,7 @@ def find_related(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[Linked
     order = [page_key for page_key in READING_ORDER if page_key in entries_by_key]
     own_key = _build_page_key(entry)
     position = order.index(own_key) + 1 if own_key in order else _find_start(entry, order)
-    excluded_keys = {_build_page_key(child) for child in _find_child_entries(entry, entries)} | {own_key}
+    excluded_keys = {_build_page_key(child) for child in find_child_entries(entry, entries)} | {own_key}
     following = [entries_by_key[page_key] for page_key in order[position:] if page_key not in excluded_keys]
     preceding = [entries_by_key[page_key] for page_key in order[:position] if page_key not in excluded_keys]
     chosen = following if len(following) >= MIN_RELATED_PAGES else [*following, *preceding][:MIN_RELATED_PAGES]
@@ -123,12 +123,7 @@ def find_related(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[Linked
 
 def find_children(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[LinkedPage, ...]:
     """Return the pages that a page summarizes, in the order of the section."""
-    return tuple(_build_link(entry, child) for child in _find_child_entries(entry, entries))
-
-
-def list_child_slugs(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[str]:
-    """Return the slugs of the pages that a page summarizes."""
-    return [str(child["slug"]) for child in _find_child_entries(entry, entries)]
+    return tuple(_build_link(entry, child) for child in find_child_entries(entry, entries))
 
 
 def find_section_pages(entry: PlanEntry, entries: Sequence[PlanEntry]) -> dict[str, LinkedPage]:
@@ -142,7 +137,8 @@ def _list_section_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> lis
     return [other for other in own_entries if other["slug"] != entry["slug"]]
 
 
-def _find_child_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[PlanEntry]:
+def find_child_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[PlanEntry]:
+    """Return the entries of the pages that a page summarizes."""
     role = entry["page_role"]
     if entry["token_mappings"].get("SUBJECT") or role not in _CHILD_ROLES:
         return []

@@ -82,11 +82,9 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
 
     def format_product_name(self, family: str, platform: str) -> str:
         """Return the name of the product in prose."""
-        found_family, found_platform = self.find_family(family), self.find_platform(platform)
-        values = {
-            "family": found_family.title if found_family else family,
-            "platform": found_platform.title if found_platform else platform,
-        }
+        found = {"family": self.find_family(family), "platform": self.find_platform(platform)}
+        names = {"family": family, "platform": platform}
+        values = {kind: item.title if item else names[kind] for kind, item in found.items()}
         return fill_template(self.brand.product_name, values)
 
     def with_site_layout(self, site_layout: Mapping[str, Any]) -> "Profile":
@@ -166,8 +164,7 @@ def load_all_profiles(folders: Sequence[Path | str] = ()) -> Iterator[Profile]:
     Raises:
         ToolError: SCHEMA_VALIDATION_FAILED when one of them is invalid.
     """
-    for folder in find_profile_folders(folders).values():
-        yield _read_profile(folder)
+    yield from map(_read_profile, find_profile_folders(folders).values())
 
 
 def find_profile_folders(folders: Sequence[Path | str] = ()) -> dict[str, Path]:

@@ -13,8 +13,7 @@ from typing import Final
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.config.secrets import redact_url
-from cleats.toolsets.launch.git.client import HardenedGit
-from cleats.toolsets.launch.git.faults import GitFault
+from cleats.toolsets.launch.git.client import GitFault, HardenedGit
 from cleats.toolsets.launch.publish.model import ReviewRequest, RunChange, publish_error
 
 REQUEST_REF_PREFIX: Final = "refs/cleats/requests/"

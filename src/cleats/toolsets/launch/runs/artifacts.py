@@ -5,7 +5,6 @@ give the same bytes. Its name selects its schema: `page_plan.json` is validated 
 `schemas/page_plan.schema.json`, and so is `drafts/docs/page_plan.json`.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -57,11 +56,6 @@ def encode_canonical_json(document: Any) -> bytes:
 def format_compact_json(document: Any) -> str:
     """Format a document as the JSON that is hashed: sorted keys, no spaces, no escapes."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def hash_artifact(data: bytes) -> str:
-    """Return the SHA-256 hash that identifies an artifact."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def check_name(name: str) -> str:
@@ -116,8 +110,7 @@ def find_faults(schema_id: str, document: Any) -> list[dict[str, str]]:
 
 def load_schema(schema_id: str) -> dict[str, Any]:
     """Load a launch schema as a document."""
-    text = (SCHEMA_FOLDER / f"{schema_id}.schema.json").read_bytes()
-    document: dict[str, Any] = json.loads(text)
+    document: dict[str, Any] = json.loads((SCHEMA_FOLDER / f"{schema_id}.schema.json").read_bytes())
     return document
 
 

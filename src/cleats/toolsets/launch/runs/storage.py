@@ -7,6 +7,9 @@ Views are copies for people and other programs; they are never read back.
 
 import errno
 import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -79,6 +82,16 @@ class RunFolder:
         replace_file(target, data)
 
 
+def measure_folder(folder: Path) -> int:
+    """Return the bytes of all files below a folder, as far as others do not remove them meanwhile."""
+    total_bytes = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):
+                total_bytes += (Path(parent) / name).lstat().st_size
+    return total_bytes
+
+
 def _make_lost_object_error(digest: str, cause: str) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL,
@@ -89,27 +102,28 @@ def _make_lost_object_error(digest: str, cause: str) -> ToolError:
 
 
 _DISK_FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_NOT_WRITABLE_ERRNOS: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR})
-_RESOURCE_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO})
+_MACHINE_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
+    **dict.fromkeys(
+        (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR),
+        ("The folder of the runs cannot be written.", "Let the server write to its data folder, then try again."),
+    ),
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO),
+        (
+            "The machine is short of memory or open files, or its disk fails.",
+            "Look after the machine, then try again; the run goes on at its last record.",
+        ),
+    ),
+}
 
 
 def wrap_os_error(error: OSError) -> ToolError | None:
     """Return an error that tells the operator what to do, or None for a programming error."""
+    cause = type(error).__name__
     if error.errno in _DISK_FULL_ERRNOS:
-        return make_disk_full_error(type(error).__name__)
-    if error.errno in _NOT_WRITABLE_ERRNOS:
-        return make_machine_error(
-            "The folder of the runs cannot be written.",
-            "Let the server write to its data folder, then try again.",
-            type(error).__name__,
-        )
-    if error.errno in _RESOURCE_ERRNOS:
-        return make_machine_error(
-            "The machine is short of memory or open files, or its disk fails.",
-            "Look after the machine, then try again; the run goes on at its last record.",
-            type(error).__name__,
-        )
-    return None
+        return make_disk_full_error(cause)
+    fault = _MACHINE_FAULTS.get(error.errno or 0)
+    return make_machine_error(*fault, cause) if fault else None
 
 
 def make_disk_full_error(cause: str) -> ToolError:

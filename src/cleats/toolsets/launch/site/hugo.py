@@ -91,14 +91,13 @@ def derive_hugo_facts(config: HugoConfig) -> dict[str, Any]:
     default = str(settings.get("defaultcontentlanguage") or "en")
     languages = settings.get("languages")
     names = sorted(languages) if isinstance(languages, Mapping) and languages else [default.lower()]
+    tables = {"taxonomies": {"category": "categories", "tag": "tags"}, **settings}
     return {
         "schema_version": "1.0",
         "languages": names,
         "default_language": default.lower(),
         "default_language_in_subdir": settings.get("defaultcontentlanguageinsubdir") is True,
-        "permalinks": _convert_to_json(settings.get("permalinks")),
-        "outputs": _convert_to_json(settings.get("outputs")),
-        "taxonomies": _convert_to_json(settings.get("taxonomies", {"category": "categories", "tag": "tags"})),
+        **{name: _convert_to_json(tables.get(name)) for name in ("permalinks", "outputs", "taxonomies")},
         "source_files": sorted(config.sources),
         "unreadable_files": sorted(config.unreadable),
     }
@@ -197,7 +196,11 @@ def classify_value(value: Any) -> str:
 
 def _derive_section(tree: CheckoutTree, root: str) -> dict[str, Any]:
     page_paths = [path for path in tree.paths_below(root) if path.endswith(".md")] if root else []
-    fronts = [front for path in page_paths[:MAX_SAMPLED_PAGES] if (front := _read_front_matter(tree, path))]
+    fronts: list[dict[str, Any]] = []
+    for path in page_paths[:MAX_SAMPLED_PAGES]:
+        with suppress(front_matter.FrontMatterError):
+            fronts.append(front_matter.parse_page(tree.read_text(path) or "").front)
+    fronts = list(filter(None, fronts))
     if not fronts:
         return {}
     key_counts: Counter[str] = Counter(key for front in fronts for key in front)
@@ -212,13 +215,6 @@ def _derive_section(tree: CheckoutTree, root: str) -> dict[str, Any]:
         "key_types": {key: _classify_values(values[key]) for key in sorted(key_counts)},
         "default_values": dict(_find_defaults(values, len(fronts))),
     }
-
-
-def _read_front_matter(tree: CheckoutTree, path: str) -> dict[str, Any]:
-    try:
-        return front_matter.parse_page(tree.read_text(path) or "").front
-    except front_matter.FrontMatterError:
-        return {}
 
 
 def _classify_values(values: Sequence[Any]) -> str:

@@ -176,7 +176,13 @@ def build_catalogue(
     tree: CheckoutTree, inventory: Mapping[str, Any], facts: Mapping[str, Any], language: str
 ) -> dict[str, Any]:
     """Build the catalogue of a checkout, as an artifact."""
-    product = identify_product(facts, language)
+    distribution: Mapping[str, Any] = next(iter(facts.get("distribution", ())), {})
+    product = ProductIdentity(
+        str(distribution.get("identifier", "")),
+        tuple(distribution.get("import_names", ())),
+        tuple(distribution.get("commands", ())),
+        language,
+    )
     candidates: list[SnippetCandidate] = [
         *_iter_examples(tree, facts, inventory["example_paths"]),
         *_iter_fences(tree, inventory["doc_entrypoint_details"]),
@@ -193,17 +199,6 @@ def build_catalogue(
     )
     snippets = _add_quickstart_tag(snippets, language)
     return {"schema_version": "1.0", "snippets": [item.as_json() for item in snippets[:MAX_CATALOGUE_SNIPPETS]]}
-
-
-def identify_product(facts: Mapping[str, Any], language: str) -> ProductIdentity:
-    """Return the names by which code refers to the product."""
-    distributions = facts.get("distribution") or [{}]
-    return ProductIdentity(
-        str(distributions[0].get("identifier", "")),
-        tuple(distributions[0].get("import_names", ())),
-        tuple(distributions[0].get("commands", ())),
-        language,
-    )
 
 
 def _merge_duplicates(snippets: Iterable[CatalogueSnippet]) -> list[CatalogueSnippet]:

@@ -23,8 +23,8 @@ from typing import Any, Final
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.runs.artifacts import encode_canonical_json, guess_content_type
 from cleats.toolsets.launch.runs.states import TERMINAL_STATES, RunState
-from cleats.toolsets.launch.runs.storage import RunFolder
-from cleats.toolsets.launch.store.model import Run, RunSummary
+from cleats.toolsets.launch.runs.storage import RunFolder, measure_folder
+from cleats.toolsets.launch.store.model import Run
 from cleats.toolsets.launch.store.run_store import RunStore
 
 log = logging.getLogger(__name__)
@@ -83,17 +83,13 @@ def _iter_ended_runs(store: RunStore, days: float) -> Iterator[tuple[str, RunSta
         before = 0
         while page := store.list_runs(state=state, limit=_RUNS_PER_PAGE, before=before):
             for run in page:
-                if not days or _parse_end_time(run) <= latest_end:
+                if not days or datetime.fromisoformat(run.finished_at or run.started_at) <= latest_end:
                     yield run.run_id, run.state
             before = page[-1].number
 
 
-def _parse_end_time(run: RunSummary) -> datetime:
-    return datetime.fromisoformat(run.finished_at or run.started_at)
-
-
 def _clean_run(store: RunStore, run_id: str, state: RunState, folder: RunFolder, *, dry_run: bool) -> CleanedRun:
-    size = sum(_count_folder_bytes(path) for path in (folder.checkouts, *folder.leftovers))
+    size = sum(measure_folder(path) for path in (folder.checkouts, *folder.leftovers))
     problem = ""
     try:
         if not dry_run and not _set_checkouts_aside(store, run_id, folder):
@@ -135,15 +131,6 @@ def _remove_folder(folder: Path) -> None:
     while folder.exists():
         with suppress(FileNotFoundError):  # this file is gone already; the following ones may remain
             shutil.rmtree(folder)
-
-
-def _count_folder_bytes(folder: Path) -> int:
-    total_bytes = 0
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            with suppress(FileNotFoundError):  # another process removes it too
-                total_bytes += (Path(parent) / name).lstat().st_size
-    return total_bytes
 
 
 EVENTS_NAME, SNAPSHOT_NAME, CONFIG_NAME = "events.ndjson", "snapshot.json", "run_config.yaml"
@@ -200,18 +187,11 @@ class RunArtifact:
 
     def as_json(self) -> dict[str, Any]:
         """Return the artifact as JSON: text as it is, anything else as marked base64."""
-        kind, content = self.content_type, self._decode_text()
-        if content is None:
-            kind, content = f"{kind}{BASE64_SUFFIX}", b64encode(self.data).decode()
+        kind, content = f"{self.content_type}{BASE64_SUFFIX}", b64encode(self.data).decode()
+        if self.content_type.startswith(_TEXT_TYPE_PREFIXES):
+            with suppress(UnicodeDecodeError):
+                kind, content = self.content_type, self.data.decode()
         return {"name": self.name, "content_type": kind, "sha256": self.sha256, "content": content}
-
-    def _decode_text(self) -> str | None:
-        if not self.content_type.startswith(_TEXT_TYPE_PREFIXES):
-            return None
-        try:
-            return self.data.decode()
-        except UnicodeDecodeError:
-            return None
 
 
 def read_artifact(store: RunStore, runs: Path, run_id: str, name: str) -> RunArtifact:

@@ -49,30 +49,29 @@ def wrap_sqlite_error(error: sqlite3.Error) -> ToolError:
     cause = getattr(error, "sqlite_errorname", type(error).__name__)
     if cause == "SQLITE_IOERR_SHMSIZE":  # no room for the shared-memory file that readers need
         return storage.make_disk_full_error(cause)
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the primary error code
-        case sqlite3.SQLITE_FULL:
-            return storage.make_disk_full_error(cause)
-        case sqlite3.SQLITE_BUSY:
-            return storage.make_machine_error(
-                "Another program holds the file that the runs are kept in.",
-                "End what has runs.sqlite open, such as a backup or a database browser, then try "
-                "again; nothing was half written.",
-                cause,
-            )
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return storage.make_machine_error(
-                "The file that the runs are kept in is damaged.",
-                "Move runs.sqlite away, and the -wal and -shm files beside it; then put back a "
-                "copy, or begin with no runs.",
-                cause,
-                retryable=False,
-            )
-        case _:
-            return storage.make_machine_error(
-                "The file that the runs are kept in cannot be used now.",
-                "Try again; nothing was half written. If it stays so, look at the data folder.",
-                cause,
-            )
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
+    if code == sqlite3.SQLITE_FULL:
+        return storage.make_disk_full_error(cause)
+    is_damaged = code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+    return storage.make_machine_error(*_FILE_FAULTS.get(code, _OTHER_FAULT), cause, retryable=not is_damaged)
+
+
+_BUSY_HINT: Final = (
+    "End what has runs.sqlite open, such as a backup or a database browser, then try again; nothing was half written."
+)
+_DAMAGED_FAULT: Final = (
+    "The file that the runs are kept in is damaged.",
+    "Move runs.sqlite away, and the -wal and -shm files beside it; then put back a copy, or begin with no runs.",
+)
+_FILE_FAULTS: Final = {
+    sqlite3.SQLITE_BUSY: ("Another program holds the file that the runs are kept in.", _BUSY_HINT),
+    sqlite3.SQLITE_CORRUPT: _DAMAGED_FAULT,
+    sqlite3.SQLITE_NOTADB: _DAMAGED_FAULT,
+}
+_OTHER_FAULT: Final = (
+    "The file that the runs are kept in cannot be used now.",
+    "Try again; nothing was half written. If it stays so, look at the data folder.",
+)
 
 
 def _prepare_database(database: sqlite3.Connection) -> None:

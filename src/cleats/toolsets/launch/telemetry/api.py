@@ -5,10 +5,9 @@ import re
 import sqlite3
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from anyio import to_thread
 
@@ -48,8 +47,6 @@ STORED_RECORD_SCHEMA: Final[Schema] = {
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 DEFAULT_PAGE_RECORDS: Final = 50
 MAX_PAGE_RECORDS: Final = 500
 MAX_LIST_OFFSET: Final = 1 << 40
@@ -61,114 +58,84 @@ class TelemetryApi:
     def __init__(self, recorder: TelemetryRecorder) -> None:
         self._recorder = recorder
 
+    @property
+    def _ledger(self) -> TelemetryLedger:
+        return self._recorder.ledger
+
     def build_routes(self) -> list[Route]:
         runs_path, record_path = "/api/v1/runs", "/api/v1/runs/{event_id}"
         batch_path, commit_path = f"{runs_path}/batch", f"{record_path}/associate-commit"
-        routes = [
-            Route("POST", runs_path, self.create_record, "Record that work began.", _CREATE_ANSWERS, RECORD_SCHEMA),
-            Route(
-                "GET", runs_path, self.list_records, "Records, the newest first.", _LIST_ANSWERS, query=_LIST_PARAMETERS
-            ),
-            Route("POST", batch_path, self.create_batch, "Up to 1,000 records.", _BATCH_ANSWERS, _BATCH_BODY_SCHEMA),
-            Route("GET", record_path, self.get_record, "One record.", _RECORD_ANSWERS),
-            Route("PATCH", record_path, self.update_record, "What became of it.", _RECORD_ANSWERS, UPDATE_SCHEMA),
-            Route("POST", commit_path, self.associate_commit, "The commit it made.", _RECORD_ANSWERS, COMMIT_SCHEMA),
-            Route("GET", record_path + "/events", self.list_events, "The journal of its run.", _EVENTS_ANSWERS),
-            Route("GET", "/api/v1/metadata", self.get_metadata, "What is recorded here.", _METADATA_ANSWERS),
-            Route("GET", "/telemetry/{run_id}", self.get_run, "A run and all below it.", _RUN_ANSWERS),
+        routes: list[tuple[Any, ...]] = [
+            ("POST", runs_path, self.create_record, "Record that work began.", _CREATE_ANSWERS, RECORD_SCHEMA),
+            ("GET", runs_path, self.list_records, "Records, the newest first.", _LIST_ANSWERS, None, _LIST_PARAMETERS),
+            ("POST", batch_path, self.create_batch, "Up to 1,000 records.", _BATCH_ANSWERS, _BATCH_BODY_SCHEMA),
+            ("GET", record_path, self.get_record, "One record.", _RECORD_ANSWERS),
+            ("PATCH", record_path, self.update_record, "What became of it.", _RECORD_ANSWERS, UPDATE_SCHEMA),
+            ("POST", commit_path, self.associate_commit, "The commit it made.", _RECORD_ANSWERS, COMMIT_SCHEMA),
+            ("GET", record_path + "/events", self.list_events, "The journal of its run.", _EVENTS_ANSWERS),
+            ("GET", "/api/v1/metadata", self.get_metadata, "What is recorded here.", _METADATA_ANSWERS),
+            ("GET", "/telemetry/{run_id}", self.get_run, "A run and all below it.", _RUN_ANSWERS),
         ]
-        return [replace(route, run=_wrap_storage_errors(route.run)) for route in routes]
+        return [Route(method, path, _run_in_thread(run), *texts) for method, path, run, *texts in routes]
 
-    async def create_record(self, request: RouteRequest) -> RouteAnswer:
+    def create_record(self, request: RouteRequest) -> RouteAnswer:
         record = _check_body("record", request.body)
+        existing = self._ledger.find(record["event_id"])
+        if existing is not None:
+            return RouteAnswer(existing, 200)
+        self._ledger.store_records([record])
+        return RouteAnswer(_require_record(self._ledger.find(record["event_id"])), 201)
 
-        def store_record(ledger: TelemetryLedger) -> tuple[bool, dict[str, Any]]:
-            existing = ledger.find(record["event_id"])
-            if existing is None:
-                ledger.store_records([record])
-            return existing is None, existing or _require_record(ledger.find(record["event_id"]))
+    def create_batch(self, request: RouteRequest) -> RouteAnswer:
+        valid_records, errors = [], []
+        for index, record in enumerate(_check_body("batch", request.body)):
+            if violation := next(iter(_load_validator("record").find_violations(record)), None):
+                errors.append({"index": index, "path": violation.path, "message": violation.message})
+            else:
+                valid_records.append(record)
+        new_records = [record for record in valid_records if self._ledger.find(record["event_id"]) is None]
+        self._ledger.store_records(new_records)
+        inserted = len({record["event_id"] for record in new_records})
+        return RouteAnswer({"inserted": inserted, "duplicates": len(valid_records) - inserted, "errors": errors})
 
-        is_new, stored_record = await self._run_in_thread(store_record)
-        return RouteAnswer(stored_record, 201 if is_new else 200)
-
-    async def create_batch(self, request: RouteRequest) -> RouteAnswer:
-        records = _check_body("batch", request.body)
-        validator = _load_validator("record")
-
-        def store_records(ledger: TelemetryLedger) -> dict[str, Any]:
-            valid_records, errors = [], []
-            for index, record in enumerate(records):
-                if violation := next(iter(validator.find_violations(record)), None):
-                    errors.append({"index": index, "path": violation.path, "message": violation.message})
-                else:
-                    valid_records.append(record)
-            new_records = [record for record in valid_records if ledger.find(record["event_id"]) is None]
-            ledger.store_records(new_records)
-            inserted = len({record["event_id"] for record in new_records})
-            return {"inserted": inserted, "duplicates": len(valid_records) - inserted, "errors": errors}
-
-        return RouteAnswer(await self._run_in_thread(store_records))
-
-    async def list_records(self, request: RouteRequest) -> RouteAnswer:
+    def list_records(self, request: RouteRequest) -> RouteAnswer:
         unknown = request.query.keys() - {*FILTER_COLUMNS, "limit", "offset"}
         if unknown:
             raise _make_invalid_error(f"there is no filter {min(unknown)!r}", f"Use {', '.join(FILTER_COLUMNS)}.")
         limit = _parse_number(request, "limit", DEFAULT_PAGE_RECORDS, maximum=MAX_PAGE_RECORDS)
         offset = _parse_number(request, "offset", 0, maximum=MAX_LIST_OFFSET)
         filters = {name: request.query[name] for name in FILTER_COLUMNS if name in request.query}
-        runs = await self._run_in_thread(lambda ledger: ledger.list_records(filters, limit=limit, offset=offset))
+        runs = self._ledger.list_records(filters, limit=limit, offset=offset)
         return RouteAnswer({"runs": runs, "count": len(runs), "limit": limit, "offset": offset})
 
-    async def get_record(self, request: RouteRequest) -> RouteAnswer:
-        event_id = request.path["event_id"]
-        return RouteAnswer(_require_record(await self._run_in_thread(lambda ledger: ledger.find(event_id))))
+    def get_record(self, request: RouteRequest) -> RouteAnswer:
+        return RouteAnswer(_require_record(self._ledger.find(request.path["event_id"])))
 
-    async def update_record(self, request: RouteRequest) -> RouteAnswer:
-        event_id = request.path["event_id"]
+    def update_record(self, request: RouteRequest) -> RouteAnswer:
         update = _check_body("update", request.body)
+        self._ledger.store_records([], [(request.path["event_id"], update)])
+        return self.get_record(request)
 
-        def store_update(ledger: TelemetryLedger) -> dict[str, Any] | None:
-            ledger.store_records([], [(event_id, update)])
-            return ledger.find(event_id)
-
-        return RouteAnswer(_require_record(await self._run_in_thread(store_update)))
-
-    async def associate_commit(self, request: RouteRequest) -> RouteAnswer:
-        event_id = request.path["event_id"]
+    def associate_commit(self, request: RouteRequest) -> RouteAnswer:
         commit = _check_body("commit", request.body)
+        self._ledger.associate_commit(request.path["event_id"], commit)
+        return self.get_record(request)
 
-        def store_commit(ledger: TelemetryLedger) -> dict[str, Any] | None:
-            return ledger.find(event_id) if ledger.associate_commit(event_id, commit) else None
+    def list_events(self, request: RouteRequest) -> RouteAnswer:
+        record = _require_record(self._ledger.find(request.path["event_id"]))
+        run_id = record.get("parent_run_id") or record["run_id"]
+        return RouteAnswer({"events": self._recorder.read_journal(run_id)})
 
-        return RouteAnswer(_require_record(await self._run_in_thread(store_commit)))
+    def get_metadata(self, _request: RouteRequest) -> RouteAnswer:
+        return RouteAnswer({"version": TOOLING_VERSION, "counts": self._ledger.count_records()})
 
-    async def list_events(self, request: RouteRequest) -> RouteAnswer:
-        event_id = request.path["event_id"]
-
-        def read_journal(ledger: TelemetryLedger) -> list[Mapping[str, Any]]:
-            record = _require_record(ledger.find(event_id))
-            return self._recorder.read_journal(record.get("parent_run_id") or record["run_id"])
-
-        return RouteAnswer({"events": await self._run_in_thread(read_journal)})
-
-    async def get_metadata(self, _request: RouteRequest) -> RouteAnswer:
-        counts = await self._run_in_thread(lambda ledger: ledger.count_records())
-        return RouteAnswer({"version": TOOLING_VERSION, "counts": counts})
-
-    async def get_run(self, request: RouteRequest) -> RouteAnswer:
+    def get_run(self, request: RouteRequest) -> RouteAnswer:
         run_id = request.path["run_id"]
-
-        def read_records(ledger: TelemetryLedger) -> Any:
-            self._recorder.catch_up(run_id)
-            return ledger.list_run_records(run_id)
-
-        records = await self._run_in_thread(read_records)
+        self._recorder.catch_up(run_id)
+        records = self._ledger.list_run_records(run_id)
         if not records:
             raise ToolError(ErrorCode.NOT_FOUND, "nothing is recorded of this run")
         return RouteAnswer({"run_id": run_id, "records": records})
-
-    async def _run_in_thread(self, work: Callable[[TelemetryLedger], T]) -> T:
-        return await to_thread.run_sync(lambda: work(self._recorder.ledger))
 
 
 _BODY_SCHEMAS: Final = {
@@ -184,10 +151,12 @@ def _load_validator(name: str) -> Validator:
     return Validator(_BODY_SCHEMAS[name])
 
 
-def _wrap_storage_errors(handler: RouteHandler) -> RouteHandler:
+def _run_in_thread(handler: Callable[[RouteRequest], RouteAnswer]) -> RouteHandler:
+    """Return a handler that runs another one in a thread and reports a fault of the file as unavailability."""
+
     async def handle_request(request: RouteRequest) -> RouteAnswer:
         try:
-            return await handler(request)
+            return await to_thread.run_sync(handler, request)
         except (sqlite3.Error, OSError) as error:
             log.warning("telemetry.records error=%s", error)
             raise ToolError(

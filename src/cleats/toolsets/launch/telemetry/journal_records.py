@@ -51,6 +51,7 @@ class JournalRecords:
                 self._add_end(event, payload, *_END_EVENTS[kind])
 
     def _add_run(self, event: RunEvent) -> None:
+        labels = _select(self.config.get("telemetry", {}), ("project", "run_tags"))
         self.new_records.append(
             {
                 "event_id": make_record_id(self.run_id, "launch"),
@@ -61,7 +62,7 @@ class JournalRecords:
                 "status": "running",
                 **self._describe_product(),
                 "git_repo": self.config.get("github_repo_url", ""),
-                "context_json": {**_select_trace(event), **_select_labels(self.config)},
+                "context_json": {**_select_trace(event), **{name: labels[name] for name in labels if labels[name]}},
             }
         )
 
@@ -204,12 +205,6 @@ def make_call_record(
     if run_id:
         record["parent_run_id"] = run_id
     return record
-
-
-def _select_labels(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels that the configuration sets for its records."""
-    telemetry_config = config.get("telemetry", {})
-    return {name: telemetry_config[name] for name in ("project", "run_tags") if telemetry_config.get(name)}
 
 
 def _select_trace(event: RunEvent) -> dict[str, str]:

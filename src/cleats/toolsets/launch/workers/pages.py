@@ -2,7 +2,7 @@
 
 import datetime as dt
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -78,8 +78,7 @@ async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
     contract = job.read_json("frontmatter_contract.json")["sections"].get(section, {})
     entries = [page for page in plan["pages"] if page["section"] == section]
     manifest_pages: list[dict[str, Any]] = []
-    writer = _SectionWriter(job, plan["pages"])
-    drafts = {entry["output_path"]: writer.write_page(entry) for entry in entries}
+    drafts = _write_pages(job, entries, plan["pages"])
     page_editor = create_editor(job)
     if page_editor is not None:
         await _reword_pages(page_editor, drafts)
@@ -120,24 +119,19 @@ async def _reword_pages(page_editor: PageEditor, drafts: dict[str, WrittenPage])
         raise failures[0]
 
 
-class _SectionWriter:
-    """Writes the pages of one section."""
-
-    def __init__(self, job: WorkerJob, entries: list[Mapping[str, Any]]) -> None:
-        self._job = job
-        self._entries = entries
-        self._material = load_material(job)
-        self._templates = load_profile(job).templates_folder
-        candidates = list_optional_pages(job.scope, self._material)
-        self._subjects = {candidate.subject.key: candidate.subject for candidate in candidates if candidate.subject}
-
-    def write_page(self, entry: Mapping[str, Any]) -> WrittenPage:
-        """Write one page as planned."""
+def _write_pages(
+    job: WorkerJob, entries: Sequence[Mapping[str, Any]], plan: Sequence[Mapping[str, Any]]
+) -> dict[str, WrittenPage]:
+    """Write the pages of one section as planned; return them by path."""
+    material = load_material(job)
+    templates = load_profile(job).templates_folder
+    candidates = list_optional_pages(job.scope, material)
+    subjects = {candidate.subject.key: candidate.subject for candidate in candidates if candidate.subject}
+    written_pages: dict[str, WrittenPage] = {}
+    for entry in entries:
         template = find_template(
-            entry["section"],
-            entry["slug"],
-            entry["page_role"],
-            folder=self._templates,
+            *(entry["section"], entry["slug"], entry["page_role"]),
+            folder=templates,
             locale=entry["token_mappings"]["LOCALE"],
             variant=entry["template_variant"],
         )
@@ -148,12 +142,13 @@ class _SectionWriter:
                 details={"error_code": "SECTION_WRITER_MISSING_INPUT"},
             )
         context = PageContext(
-            material=self._material,
-            subject=self._subjects.get(entry["token_mappings"].get("SUBJECT", "")),
+            material=material,
+            subject=subjects.get(entry["token_mappings"].get("SUBJECT", "")),
             tier=entry["template_variant"],
-            max_lines=self._job.config["budgets"]["max_lines_per_file"],
+            max_lines=job.config["budgets"]["max_lines_per_file"],
         )
-        return write_page(template, add_neighbours(context, entry, self._entries))
+        written_pages[entry["output_path"]] = write_page(template, add_neighbours(context, entry, plan))
+    return written_pages
 
 
 def _describe_page(job: WorkerJob, entry: Mapping[str, Any]) -> dict[str, Any]:

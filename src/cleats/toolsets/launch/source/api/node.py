@@ -117,10 +117,9 @@ def read_surface(tree: CheckoutTree, package: str, entries: tuple[str, ...]) -> 
     """Return the names that the first readable entry file exports."""
     task = (replace(tree, _texts={}), package, entries)
     [(_, result)] = ProcessPool(_read_entries, 1).map([task], lambda _: _MAX_CPU_SECONDS * WEIGHT_PER_CPU_SECOND)
-    if isinstance(result, LostTask):
-        return _make_empty_surface(package, entries)
-    surface: ApiSurface = pickle.loads(result)  # noqa: S301 - from our own child
-    return surface
+    # The grammar may have crashed on the files.
+    found = None if isinstance(result, LostTask) else pickle.loads(result)  # noqa: S301 - from our own child
+    return found or ApiSurface((), tuple((package, entry) for entry in entries[:1]))
 
 
 def _read_entries(task: _ReadTask) -> bytes:
@@ -130,11 +129,7 @@ def _read_entries(task: _ReadTask) -> bytes:
         reader.read_file(entry)
         if reader.symbols:
             return pickle.dumps(ApiSurface(tuple(reader.symbols.values()), ((package, entry),)))
-    return pickle.dumps(_make_empty_surface(package, entries))
-
-
-def _make_empty_surface(package: str, entries: tuple[str, ...]) -> ApiSurface:
-    return ApiSurface((), tuple((package, entry) for entry in entries[:1]))
+    return pickle.dumps(None)
 
 
 def _parser(path: str) -> Parser:

@@ -33,6 +33,10 @@ class Symbol:
     exported: bool = True
     """True if the package itself declares the name as public; otherwise it is only not hidden."""
 
+    @property
+    def quoted_name(self) -> str:
+        return f"`{self.name}()`" if self.kind == "function" else f"`{self.name}`"
+
 
 @dataclass(frozen=True, slots=True)
 class ApiSurface:
@@ -62,26 +66,18 @@ def describe_symbol(symbol: Symbol, product: str = "") -> str:
     if not doc or symbol.deprecated or "?" in doc or "!" in doc:
         return ""
     predicate = _build_predicate(doc, symbol) if " " in doc else ""
-    sentence = f"{_format_symbol_name(symbol)} {predicate}." if predicate else ""
+    sentence = f"{symbol.quoted_name} {predicate}." if predicate else ""
     bare = re.sub(r"`[^`]*`", "", sentence)
     names = re.findall(rf"\b{re.escape(product)}\b", bare, re.IGNORECASE) if product else []
     is_misspelt = any(name != product for name in names)
     return sentence if sentence and not is_misspelt and english.is_statement(sentence) else ""
 
 
-def describe_as_public(symbol: Symbol, product: str) -> str:
-    """Return the sentence that holds for every public name, documented or not."""
-    return f"{_format_symbol_name(symbol)} is a public {symbol.kind} of {product}."
-
-
-def _format_symbol_name(symbol: Symbol) -> str:
-    return f"`{symbol.name}()`" if symbol.kind == "function" else f"`{symbol.name}`"
-
-
 def _build_predicate(doc: str, symbol: Symbol) -> str:
     first, _, rest = doc.partition(" ")
     word = first.lower()
-    is_imperative = word in BASE_VERBS and not _is_sentence(rest)
+    # `Style was badly formatted` is not an imperative.
+    is_imperative = word in BASE_VERBS and not _list_clause_words(rest) & _AUXILIARY_VERBS
     if symbol.kind == "class":  # describe the class, unless the text instructs its user
         is_imperative = is_imperative and word not in NOUN_LIKE_VERBS and not rest.startswith(_PREPOSITION_PREFIXES)
     self_reference = _SELF_REFERENCE_PATTERN.match(doc)
@@ -89,7 +85,9 @@ def _build_predicate(doc: str, symbol: Symbol) -> str:
         return f"{conjugate_third_person(word)} {_conjugate_second_verbs(rest)}"
     if word in THIRD_PERSON_VERBS:
         return f"{word} {rest}"
-    if (word in ("a", "an", "the") and not _has_clause(rest)) or (word == "raised" and symbol.kind == "class"):
+    # `The thing is ...` is a sentence already.
+    has_verb = bool(_list_clause_words(rest, skip=1) & (THIRD_PERSON_VERBS | _AUXILIARY_VERBS))
+    if (word in ("a", "an", "the") and not has_verb) or (word == "raised" and symbol.kind == "class"):
         return f"is {word} {rest}"
     if doc.startswith(("This is a ", "This is an ", "This is the ")):
         return doc.removeprefix("This ")
@@ -115,14 +113,7 @@ def _is_ambiguous(rest: str) -> bool:
     return bool(words & (BASE_VERBS - _UNAMBIGUOUS_VERBS) or listed_words & BASE_VERBS)
 
 
-def _has_clause(rest: str) -> bool:
-    """Return whether a verb follows: `The thing is ...` is a sentence already."""
-    head = _SUBORDINATE_CLAUSE_PATTERN.split(rest, maxsplit=1)[0]
-    words = re.findall(r"[a-z]+", head.lower())[1:]
-    return bool(set(words) & (THIRD_PERSON_VERBS | _AUXILIARY_VERBS))
-
-
-def _is_sentence(rest: str) -> bool:
-    """Return whether the text is a sentence: `Style was badly formatted` is not an imperative."""
-    head = _SUBORDINATE_CLAUSE_PATTERN.split(rest, maxsplit=1)[0]
-    return bool(set(re.findall(r"[a-z]+", head.lower())) & _AUXILIARY_VERBS)
+def _list_clause_words(text: str, skip: int = 0) -> set[str]:
+    """Return the words before the first subordinate clause."""
+    head = _SUBORDINATE_CLAUSE_PATTERN.split(text, maxsplit=1)[0]
+    return set(re.findall(r"[a-z]+", head.lower())[skip:])

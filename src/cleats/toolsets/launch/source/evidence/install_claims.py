@@ -24,6 +24,7 @@ _INSTALL_PATTERNS: Final = {
     ),
     "npm": re.compile(r"(?:^|[\s$>])npm\s+(?:i|install|add)\s+(?:-\S+\s+)*(?P<name>[@\w][\w./@-]*)"),
 }
+_INSTALL_HEADING_PATTERN: Final = re.compile(r"\b(install\w*|set ?up|getting started|quick ?start)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +135,12 @@ def claim_install(
     pattern = _INSTALL_PATTERNS.get(distribution.method)
     for block in documents:
         names = _find_package_names(block, pattern)
-        if distribution.identifier and any(_is_same_package(name, distribution) for name in names):
+        if distribution.method == "npm":  # without the version
+            names = [re.sub(r"(?<=.)@[^/]*$", "", name) for name in names]
+        own_name = _normalise_name(distribution.identifier)
+        if own_name and any(_normalise_name(name.rstrip(".")) == own_name for name in names):
             citations.append(Citation.of_block(block, "readme_technical"))
-        elif names and pattern and _is_install_section(block):
+        elif names and pattern and _INSTALL_HEADING_PATTERN.search(" ".join(block.section)):
             other_packages += [(name, block) for name in names if name not in (".", "-")]
     claim = ledger.add(text, "install", citations, group="install_steps")
     contradictions = []
@@ -157,13 +161,3 @@ def _find_package_names(block: Block, pattern: re.Pattern[str] | None) -> list[s
     if pattern is None or block.kind not in ("code", "paragraph", "item"):
         return []
     return [match["name"] for match in pattern.finditer(f"\n{block.text}")]
-
-
-def _is_same_package(name: str, distribution: Distribution) -> bool:
-    bare = re.sub(r"(?<=.)@[^/]*$", "", name) if distribution.method == "npm" else name
-    return _normalise_name(bare.rstrip(".")) == _normalise_name(distribution.identifier)
-
-
-def _is_install_section(block: Block) -> bool:
-    titles = " ".join(block.section).lower()
-    return bool(re.search(r"\b(install\w*|set ?up|getting started|quick ?start)\b", titles))

@@ -127,6 +127,8 @@ def take_inventory(
     licence = next(iter(licences.find_licence_files(tree)), "")
     examples = find_example_paths(tree, scope)
     packages = find_python_packages(tree, roots.source) if detected.family in ("python", "multi") else []
+    api_files = [f"{path}/__init__.py" for path in packages if f"{path}/__init__.py" in tree.path_set]
+    is_library = detected.family != "python" or find_python_packages(tree, find_roots(tree).source)
     has_tests = bool(roots.test)
     return {
         "schema_version": "1.0",
@@ -149,7 +151,7 @@ def take_inventory(
             "example_locator": "example_folders" if roots.example else "none",
             "doc_locator": "doc_folders" if roots.doc else "readme" if entries else "none",
             "source_layout": "src" if any(root.endswith("src") for root in roots.source) else "flat",
-            "public_api_entrypoints": _find_api_entrypoints(tree, packages),
+            "public_api_entrypoints": api_files or [path for path in packages if path in tree.path_set],
         },
         "paths": list(tree.paths),
         "doc_entrypoints": [entry["path"] for entry in entries],
@@ -163,7 +165,7 @@ def take_inventory(
         "phantom_paths": find_phantom_paths(tree, [entry["path"] for entry in entries]) if scope.phantoms else [],
         "ci_paths": [path for path in tree.paths if _CI_PATH_PATTERN.fullmatch(path)],
         "tests_present": has_tests,
-        "inferred_product_type": _infer_product_type(tree, detected.family),
+        "inferred_product_type": "library" if is_library and detected.family != "unknown" else "other",
     }
 
 
@@ -254,13 +256,3 @@ def _choose_test_commands(tree: CheckoutTree, default_command: str) -> list[str]
     files = [path for path in tree.paths if "/" not in path or classify_path(path) == "test"]
     uses_pytest = any("pytest" in (tree.read_text(path) or "") for path in files)
     return [default_command if uses_pytest else "python -m unittest discover"]
-
-
-def _find_api_entrypoints(tree: CheckoutTree, packages: list[str]) -> list[str]:
-    files = [f"{package}/__init__.py" for package in packages]
-    return [path for path in files if path in tree.path_set] or [path for path in packages if path in tree.path_set]
-
-
-def _infer_product_type(tree: CheckoutTree, family: str) -> str:
-    is_library = family != "python" or find_python_packages(tree, find_roots(tree).source)
-    return "library" if is_library and family != "unknown" else "other"

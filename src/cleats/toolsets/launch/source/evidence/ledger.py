@@ -92,7 +92,7 @@ class Claim:
             "source_priority": self.priority,
             "citations": [citation.as_json() for citation in self.citations],
             "audience_level": "developer",
-            "complexity": _rate_complexity(self.text),
+            "complexity": "simple" if len(self.text) < 50 else "complex" if len(self.text) > 150 else "moderate",
         }
 
 
@@ -148,10 +148,6 @@ def compute_claim_id(text: str, kind: str, product_name: str) -> str:
         pattern = rf"(?<!\w){re.escape(product_name.lower())}(?!\w)"
         words = re.sub(pattern, "{product_name}", words)
     return hashlib.sha256(f"{words}|{kind}".encode()).hexdigest()
-
-
-def _rate_complexity(text: str) -> str:
-    return "simple" if len(text) < 50 else "complex" if len(text) > 150 else "moderate"
 
 
 _RUNTIME_FLOOR_PATTERN: Final = english.load_expression("runtime_floor")

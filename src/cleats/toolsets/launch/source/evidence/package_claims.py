@@ -156,7 +156,7 @@ class PackageClaimWriter:
                 citations.append(Citation(symbol.path, symbol.doc_line, end, "api_doc"))
             text = public_names.describe_symbol(symbol, self.product)
             if not text and symbol.exported and not symbol.deprecated:
-                text = public_names.describe_as_public(symbol, self.product)
+                text = f"{symbol.quoted_name} is a public {symbol.kind} of {self.product}."
             if text:
                 claim_ids[symbol.name] = self.ledger.add(text, "api", citations)
         return claim_ids
