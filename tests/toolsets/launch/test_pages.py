@@ -103,7 +103,7 @@ def test_links_images_fences_and_claims_have_their_lines() -> None:
         pages.PageLink("https://example.org/src", "the source", find_line("[the source]")),
         pages.PageLink("/raw/", "", find_line("[the source]")),
     ]
-    assert pages.list_images(page.body, at) == [pages.PageImage("/chart.png", "A chart", find_line("A chart"))]
+    assert pages.list_images(page.body, at) == [pages.PageLink("/chart.png", "A chart", find_line("A chart"))]
     assert [(fence.language, fence.line) for fence in pages.list_code_blocks(page.body, at)] == [
         ("python", find_line("```python"))
     ]

@@ -61,8 +61,12 @@ class RunQueue:
             OSError: the database does not answer.
             ToolError: CAPABILITY_MISSING, an extra is not installed.
         """
+        from procrastinate import App, PsycopgConnector  # noqa: PLC0415 - an extra
+
         await to_thread.run_sync(_create_tables, self._url)
-        app = self._make_app()
+        logging.getLogger("procrastinate").setLevel(logging.WARNING)
+        connector = PsycopgConnector(conninfo=self._url, min_size=1, max_size=4, timeout=self._connect_timeout)
+        app = App(connector=connector)
         async with app.open_async():
             self._app = app
             try:
@@ -85,7 +89,8 @@ class RunQueue:
         except exceptions.AlreadyEnqueued:
             log.debug("job.known run=%s", run_id)
         except exceptions.ConnectorException as error:
-            raise _make_unreachable_error(error.__cause__ or error) from None
+            cause = type(error.__cause__ or error).__name__
+            raise UnreachableError(f"the queue of the runs does not answer ({cause})") from None
 
     async def run_worker(self, drive: DriveCallback, *, concurrency: int, drain: float) -> None:
         """Take jobs until cancelled; then give the running ones `drain` seconds."""
@@ -107,17 +112,6 @@ class RunQueue:
                 shutdown_graceful_timeout=drain,
                 delete_jobs="always",
             )
-
-    def _make_app(self) -> "App":
-        from procrastinate import App, PsycopgConnector  # noqa: PLC0415 - an extra
-
-        logging.getLogger("procrastinate").setLevel(logging.WARNING)
-        connector = PsycopgConnector(conninfo=self._url, min_size=1, max_size=4, timeout=self._connect_timeout)
-        return App(connector=connector)
-
-
-def _make_unreachable_error(error: BaseException) -> UnreachableError:
-    return UnreachableError(f"the queue of the runs does not answer ({type(error).__name__})")
 
 
 def _create_tables(url: str) -> None:

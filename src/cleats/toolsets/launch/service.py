@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, ListChangeCallback
+from cleats.contract.tools import Context, Handler, ListChangeCallback
 from cleats.settings import Settings, get_environment
 from cleats.toolsets.launch.runs.artifacts import format_compact_json
 from cleats.toolsets.launch.runs.events import TraceIds
@@ -94,7 +94,7 @@ class LaunchService:
 
         request_hash = _hash_request("launch_start_run_from_product_url", arguments["url"])
         derived_config = derive.describe_page_config(arguments["url"], self._settings)
-        run = await self._find_existing(arguments, request_hash)
+        run = await self.engine.find_existing(arguments.get("idempotency_key", ""), request_hash)
         if run is None:
             config = await derive.derive_from_product_url(arguments["url"], self._settings, self._git_env)
             run = await self._create_run(config, arguments, request_hash, context)
@@ -105,16 +105,12 @@ class LaunchService:
 
         url = arguments["github_repo_url"]
         request_hash = _hash_request("launch_start_run_from_github_repo_url", url)
-        run = await self._find_existing(arguments, request_hash)
+        run = await self.engine.find_existing(arguments.get("idempotency_key", ""), request_hash)
         if run is None:
             context.progress("Looking at the repository.", phase="discovery")
             config = await derive.derive_from_repository_url(url, self._settings, self._git_env)
             run = await self._create_run(config, arguments, request_hash, context)
         return await self._answer_started(run, derive.describe_repository_config(run.config), context)
-
-    async def get_status(self, arguments: ToolArguments, context: Context) -> AnswerBody:
-        run_id = _read_run_id(arguments, context)
-        return {"run_id": run_id, "status": await self.engine.get_status(run_id)}
 
     async def get_artifact(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         run_id = _read_run_id(arguments, context)
@@ -146,27 +142,15 @@ class LaunchService:
             body["next_cursor"] = str(page[-1].number)
         return body
 
-    async def validate(self, arguments: ToolArguments, context: Context) -> AnswerBody:
-        run_id = _read_run_id(arguments, context)
-        report = await self.engine.validate(run_id, caller=_make_caller(context))
-        return {"run_id": run_id, "validation_report": report}
+    def make_run_handler(self, method: str, field: str = "") -> Handler:
+        """Return the handler of a tool for one run: a method of the engine, answered under a field or as it is."""
 
-    async def fix_next(self, arguments: ToolArguments, context: Context) -> AnswerBody:
-        run_id = _read_run_id(arguments, context)
-        return {"run_id": run_id, **await self.engine.fix_next(run_id, caller=_make_caller(context))}
+        async def handle_call(arguments: ToolArguments, context: Context) -> AnswerBody:
+            run_id = _read_run_id(arguments, context)
+            result = await getattr(self.engine, method)(run_id, _make_caller(context))
+            return {"run_id": run_id, **({field: result} if field else result)}
 
-    async def resume(self, arguments: ToolArguments, context: Context) -> AnswerBody:
-        run_id = _read_run_id(arguments, context)
-        return {"run_id": run_id, "status": await self.engine.resume(run_id, caller=_make_caller(context))}
-
-    async def cancel(self, arguments: ToolArguments, context: Context) -> AnswerBody:
-        run_id = _read_run_id(arguments, context)
-        await self.engine.cancel(run_id, caller=_make_caller(context))
-        return {"run_id": run_id, "cancelled": True, "state": "CANCELLED"}
-
-    async def open_pr(self, arguments: ToolArguments, context: Context) -> AnswerBody:
-        run_id = _read_run_id(arguments, context)
-        return {"run_id": run_id, **await self.engine.open_pr(run_id, caller=_make_caller(context))}
+        return handle_call
 
     async def read_artifact(self, run_id: str, name: str) -> "RunArtifact":
         """Return an artifact of a run, or one of the documents that every run has.
@@ -192,11 +176,6 @@ class LaunchService:
         from cleats.system.git import filter_git_environment  # noqa: PLC0415 - as above
 
         return filter_git_environment(get_environment(self._settings))
-
-    async def _find_existing(self, arguments: ToolArguments, request_hash: str) -> "Run | None":
-        """Return the run that the same request has started before with its idempotency key."""
-        key = arguments.get("idempotency_key")
-        return await self.engine.find_existing(key, request_hash) if key else None
 
     async def _create_run(
         self, raw_config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context

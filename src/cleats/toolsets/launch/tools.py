@@ -33,14 +33,14 @@ def build_tools(service: LaunchService) -> list[Tool]:
         "launch_start_run": service.start,
         "launch_start_run_from_product_url": service.start_from_url,
         "launch_start_run_from_github_repo_url": service.start_from_repository,
-        "launch_get_status": service.get_status,
+        "launch_get_status": service.make_run_handler("get_status", "status"),
         "launch_get_artifact": service.get_artifact,
         "launch_list_runs": service.list_runs,
-        "launch_validate": service.validate,
-        "launch_fix_next": service.fix_next,
-        "launch_resume": service.resume,
-        "launch_cancel": service.cancel,
-        "launch_open_pr": service.open_pr,
+        "launch_validate": service.make_run_handler("validate", "validation_report"),
+        "launch_fix_next": service.make_run_handler("fix_next"),
+        "launch_resume": service.make_run_handler("resume", "status"),
+        "launch_cancel": service.make_run_handler("cancel"),
+        "launch_open_pr": service.make_run_handler("open_pr"),
     }
     tools = []
     for name, handler in handlers.items():

@@ -8,6 +8,7 @@ import os
 import posixpath
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from mimetypes import MimeTypes
 from typing import NamedTuple
@@ -110,18 +111,13 @@ def list_files(skill: Skill, limit: int) -> list[BundledFile]:
 
 
 def _walk_folder(folder: str, prefix: str, root: str) -> Iterator[BundledFile]:
-    for entry in _scan_entries(folder):
+    for entry in _list_entries(folder, root):
         path = f"{prefix}{entry.name}"
-        try:
-            if entry.is_symlink() and not is_within(os.path.realpath(entry.path), root):
-                continue
-            if entry.is_file():
+        if entry.is_dir():
+            yield from _walk_folder(entry.path, f"{path}/", root)
+        else:
+            with suppress(OSError):  # deleted, or not readable
                 yield BundledFile(path, entry.path, entry.stat().st_size)
-            elif entry.is_dir() and entry.name not in SKIPPED_FOLDERS and not entry.is_symlink():
-                # A linked folder is a second path to files already listed, or a cycle.
-                yield from _walk_folder(entry.path, f"{path}/", root)
-        except OSError:
-            continue  # deleted, or not readable
 
 
 def list_children(skill: Skill, relative_path: str) -> list[tuple[str, bool, int]] | None:
@@ -132,17 +128,8 @@ def list_children(skill: Skill, relative_path: str) -> list[tuple[str, bool, int
         return None
     if not os.path.isdir(path) or not SKIPPED_FOLDERS.isdisjoint(relative_path.split("/")):
         return None
-    root = os.path.realpath(skill.folder)
-    listing = []
-    for entry in _scan_entries(path):
-        if entry.is_symlink() and (entry.is_dir() or not is_within(os.path.realpath(entry.path), root)):
-            continue
-        if entry.is_dir():
-            if entry.name not in SKIPPED_FOLDERS:
-                listing.append((entry.name, True, 0))
-        elif entry.is_file():
-            listing.append((entry.name, False, entry.stat().st_size))
-    return sorted(listing)
+    entries = _list_entries(path, os.path.realpath(skill.folder))
+    return sorted((entry.name, entry.is_dir(), 0 if entry.is_dir() else entry.stat().st_size) for entry in entries)
 
 
 def read_bundled_file(skill: Skill, relative_path: str) -> bytes:
@@ -187,13 +174,20 @@ def resolve_inside(skill: Skill, relative_path: str) -> str:
     return path
 
 
-def _scan_entries(folder: str) -> "list[os.DirEntry[str]]":
-    """Return the entries of a folder, except those whose names cannot be encoded."""
-    try:
-        with os.scandir(folder) as entries:
-            return [entry for entry in entries if is_encodable(entry.name)]
-    except OSError:
-        return []
+def _list_entries(folder: str, root: str) -> "list[os.DirEntry[str]]":
+    """Return the files and folders in a folder that belong to the skill at a root and can be named.
+
+    A linked folder is a second path to files already listed, or a cycle; a linked file may be outside.
+    """
+    listed = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):  # deleted, or not readable
+                is_inside = not entry.is_symlink() or is_within(os.path.realpath(entry.path), root)
+                is_folder = entry.is_dir() and not entry.is_symlink() and entry.name not in SKIPPED_FOLDERS
+                if is_encodable(entry.name) and is_inside and (is_folder or entry.is_file()):
+                    listed.append(entry)
+    return listed
 
 
 def _outside_error(skill: Skill, relative_path: str) -> BundledFileError:

@@ -192,11 +192,11 @@ def test_words_support_each_other_by_stem_and_by_their_parts() -> None:
 
 
 def test_a_word_of_every_claim_tells_less_than_a_word_of_one() -> None:
-    weights = page_text.WordWeights(["features include sorting", "features include merging"])
+    weigh = page_text.weigh_words(["features include sorting", "features include merging"])
 
-    assert weights.weigh("includ") < weights.weigh("merg") < weights.weigh("unheard")
+    assert weigh("includ") < weigh("merg") < weigh("unheard")
     one, other = "features include sorting", "features include merging"
-    assert page_text.measure_overlap(one, other, weights=weights) < page_text.measure_overlap(one, other)
+    assert page_text.measure_overlap(one, other, weigh=weigh) < page_text.measure_overlap(one, other)
 
 
 def test_two_denials_are_none_and_code_denies_nothing() -> None:

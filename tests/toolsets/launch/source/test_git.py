@@ -96,7 +96,7 @@ async def test_an_unknown_commit_and_an_unknown_repository_are_told_apart(tmp_pa
 
 async def test_only_a_failing_network_is_worth_another_try(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as refused:
-        await client.list_remote_refs("http://127.0.0.1:9/owner/name", GIT_ENVIRON)
+        await client.find_remote_commit("http://127.0.0.1:9/owner/name", GIT_ENVIRON)
 
     assert refused.value.retryable
     assert refused.value.details == {"reason": "network"}
@@ -155,7 +155,7 @@ async def test_nothing_of_a_repository_or_its_address_runs_a_program(tmp_path: P
 
     await client.clone_commit(str(source.root), source.head_commit, tmp_path / "repo", env)
     with pytest.raises(ToolError) as refused:
-        await client.list_remote_refs(f"ext::{program}", env)
+        await client.find_remote_commit(f"ext::{program}", env)
 
     assert not is_trap_sprung(source)
     assert refused.value.code is ErrorCode.INVALID_INPUT
@@ -261,12 +261,10 @@ async def test_a_remote_tells_its_head_its_branches_and_what_its_tags_point_at(
     source.run_git("tag", "--annotate", "v1.0", "--message", "one")
     source.commit(b__py="2\n")
 
-    remote = await client.list_remote_refs(str(source.root), GIT_ENVIRON)
+    names = ("", "HEAD", "main", "refs/heads/main", "v1.0", "none")
+    commits = [await client.find_remote_commit(str(source.root), GIT_ENVIRON, name) for name in names]
 
-    assert remote.head == source.head_commit
-    assert remote.find("v1.0") == first
-    assert remote.find("main") == remote.find("HEAD") == source.head_commit
-    assert remote.find("none") == ""
+    assert commits == [*[source.head_commit] * 4, first, ""]
 
 
 async def test_an_address_is_mapped_by_the_settings_of_the_environment(tmp_path: Path) -> None:
@@ -275,9 +273,7 @@ async def test_an_address_is_mapped_by_the_settings_of_the_environment(tmp_path:
     settings.write_text(f'[url "file://{tmp_path}/"]\n\tinsteadOf = https://github.com/owner/\n')
     env = {**GIT_ENVIRON, "GIT_CONFIG_GLOBAL": str(settings), "GIT_DIR": "/nonexistent", "LANG": "de_DE"}
 
-    remote = await client.list_remote_refs("https://github.com/owner/origin", env)
-
-    assert remote.head == source.head_commit
+    assert await client.find_remote_commit("https://github.com/owner/origin", env) == source.head_commit
     assert "GIT_DIR" not in filter_git_environment(env)
 
 

@@ -71,7 +71,7 @@ class RunEngine:
 
     async def find_existing(self, key: str, request_hash: str) -> Run | None:
         """Return the run that was started with this key for the same request, if there is one."""
-        run = await to_thread.run_sync(self.store.find_by_key, key)
+        run = await to_thread.run_sync(self.store.find_by_key, key) if key else None
         return run if run is not None and run.request_hash == request_hash else None
 
     async def create(
@@ -115,7 +115,7 @@ class RunEngine:
         background_caller = Caller(caller.trace, sampled=caller.sampled)
         return self._background.start(run.run_id, lambda: self._drive_run(run.run_id, background_caller))
 
-    async def get_status(self, run_id: str) -> dict[str, Any]:
+    async def get_status(self, run_id: str, _caller: Caller = NO_CALLER) -> dict[str, Any]:
         """Return the RunStatus.
 
         Raises:
@@ -205,8 +205,8 @@ class RunEngine:
             facts = driver.get_publication()
             return {name: facts[name] for name in ("pr_url", "branch", "commit_sha")}
 
-    async def cancel(self, run_id: str, caller: Caller = NO_CALLER) -> None:
-        """Cancel a run, whichever process drives it. Cancelling twice changes nothing.
+    async def cancel(self, run_id: str, caller: Caller = NO_CALLER) -> dict[str, Any]:
+        """Cancel a run, whichever process drives it; return its state. Cancelling twice changes nothing.
 
         A worker of this process has ended when this returns; that of another process ends within a second.
 
@@ -220,6 +220,7 @@ class RunEngine:
             self._resources.observe(run, events)
         await self._leases.drop(run_id, CANCEL_TIMEOUT_SECONDS)
         await to_thread.run_sync(run_files.export_run, self.store, self._make_run_folder(run_id))
+        return {"cancelled": True, "state": RunState.CANCELLED.value}
 
     def _make_run_folder(self, run_id: str) -> RunFolder:
         return RunFolder(self.runs / run_id)

@@ -43,9 +43,18 @@ async def check_external_links(site: LaunchSite) -> list[GateMessage]:
     allowed_hosts = tuple(site.job.settings.get("link_hosts") or ())
     answers: dict[str, str] = {}
     slots = anyio.CapacityLimiter(MAX_CONCURRENT_REQUESTS)
+
+    async def request_url(url: str) -> None:
+        async with slots:
+            try:
+                with anyio.fail_after(2 * REQUEST_TIMEOUT_SECONDS):
+                    answers[url] = await _follow_url(client, url, allowed_hosts)
+            except (httpx2.HTTPError, httpx2.InvalidURL, OSError, TimeoutError):
+                answers[url] = "no answer"
+
     async with create_client(timeout=REQUEST_TIMEOUT_SECONDS) as client, anyio.create_task_group() as tasks:
         for url in sorted(locations_by_url):
-            tasks.start_soon(_request_url, client, slots, url, allowed_hosts, answers)
+            tasks.start_soon(request_url, url)
     messages: list[GateMessage] = []
     for url, locations in sorted(locations_by_url.items()):
         answer = answers[url]
@@ -54,21 +63,6 @@ async def check_external_links(site: LaunchSite) -> list[GateMessage]:
         if answer != "there":
             messages.extend(kind.draft(f"{answer}: {url}", path, line) for path, line in locations)
     return messages
-
-
-async def _request_url(
-    client: httpx2.AsyncClient,
-    slots: anyio.CapacityLimiter,
-    url: str,
-    allowed_hosts: Sequence[str],
-    answers: dict[str, str],
-) -> None:
-    async with slots:
-        try:
-            with anyio.fail_after(2 * REQUEST_TIMEOUT_SECONDS):
-                answers[url] = await _follow_url(client, url, allowed_hosts)
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, TimeoutError):
-            answers[url] = "no answer"
 
 
 async def _follow_url(client: httpx2.AsyncClient, url: str, allowed_hosts: Sequence[str]) -> str:

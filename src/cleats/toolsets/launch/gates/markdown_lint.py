@@ -62,7 +62,7 @@ def lint_page(file: PageFile) -> Iterator[IssueDraft]:
     if open_line := find_open_fence(file.body)[0]:
         yield OPEN_FENCE.draft("a code block is never closed", file.path, file.body_line + open_line - 1)
     for image in file.images:
-        if not image.alt.strip():
+        if not image.text.strip():
             message = f"the image {image.target!r} has no text for those who cannot see it"
             yield IMAGE_ALT.draft(message, file.path, image.line)
 

@@ -7,7 +7,7 @@ split into words (`loadScene`, `load_scene`), numbers as a whole.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import Stemmer  # type: ignore[import-not-found]
@@ -114,19 +114,16 @@ def stem_words(text: str) -> frozenset[str]:
     return frozenset(_STEMMER.stemWords([word for word in words if word not in STOP_WORDS]))
 
 
-class WordWeights:
-    """The weight of each word: low for a word of every text, high for a word of a single text."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        stem_sets = [stem_words(text) for text in texts]
-        self._text_count = len(stem_sets)
-        self._text_frequencies = Counter(word for words in stem_sets for word in words)
-
-    def weigh(self, word: str) -> float:
-        return math.log(1 + self._text_count / max(self._text_frequencies[word], 0.5))
+def weigh_words(texts: Iterable[str]) -> Callable[[str], float]:
+    """Return the weight of each word: low for a word of every text, high for a word of a single text."""
+    stem_sets = [stem_words(text) for text in texts]
+    frequencies = Counter(word for words in stem_sets for word in words)
+    return lambda word: math.log(1 + len(stem_sets) / max(frequencies[word], 0.5))
 
 
-def measure_overlap(statement: str, evidence: str, *, ignored: str = "", weights: WordWeights | None = None) -> float:
+def measure_overlap(
+    statement: str, evidence: str, *, ignored: str = "", weigh: Callable[[str], float] = lambda _word: 1.0
+) -> float:
     """Return the weighted share of a statement's words that the evidence has, from 0 to 1.
 
     A statement without words scores 1. The words of `ignored` need no evidence and count for nothing.
@@ -135,7 +132,7 @@ def measure_overlap(statement: str, evidence: str, *, ignored: str = "", weights
     if not words:
         return 1.0
     evidence_stems = stem_words(evidence)
-    word_weights = {word: weights.weigh(word) if weights else 1.0 for word in words}
+    word_weights = {word: weigh(word) for word in words}
     matched_words = words & evidence_stems | {word for word in words if _has_prefix_match(word, evidence_stems)}
     return sum(word_weights[word] for word in matched_words) / sum(word_weights.values())
 

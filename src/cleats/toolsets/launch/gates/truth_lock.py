@@ -4,7 +4,7 @@ Some topics are never guessed: formats, figures, security, compliance, performan
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,8 @@ class EvidenceReader:
         self._lines_by_path: dict[str, list[str] | None] = {}
 
     @cached_property
-    def weights(self) -> page_text.WordWeights:
-        return page_text.WordWeights(claim["claim_text"] for claim in self.claims.values())
+    def weigh_word(self) -> Callable[[str], float]:
+        return page_text.weigh_words(claim["claim_text"] for claim in self.claims.values())
 
     @cached_property
     def formats(self) -> frozenset[str]:
@@ -136,7 +136,7 @@ def _check_against_claims(
         page_text.NAMED_CODE_PATTERN.sub(" ", statement.text)
     )  # names in code are looked up separately
     if (
-        page_text.measure_overlap(prose, evidence_text, ignored=product_name, weights=evidence.weights)
+        page_text.measure_overlap(prose, evidence_text, ignored=product_name, weigh=evidence.weigh_word)
         < MIN_WORD_OVERLAP
     ):
         yield DRIFTED_STATEMENT, "the statement does not say what its claim says"

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -120,38 +120,20 @@ def classify_fault(stderr: str) -> GitFault:
     return next(faults, GitFault.OTHER)
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteRefs:
-    """The refs of a remote. `head` is "" for a repository without a commit."""
-
-    head: str
-    refs: Mapping[str, str] = field(default_factory=dict)
-    """The commit of every branch and tag, by full ref name; tags are peeled."""
-
-    def find(self, name: str) -> str:
-        """Return the commit of a branch, tag or full ref name, "" when it does not exist."""
-        if name in ("", "HEAD"):
-            return self.head
-        candidates = (name, f"refs/heads/{name}", f"refs/tags/{name}")
-        return next((self.refs[candidate] for candidate in candidates if candidate in self.refs), "")
-
-
-async def list_remote_refs(url: str, env: Mapping[str, str]) -> RemoteRefs:
-    """Return the refs of a remote repository.
+async def find_remote_commit(url: str, env: Mapping[str, str], name: str = "HEAD") -> str:
+    """Return the commit of HEAD, a branch, a tag or a full ref name of a remote repository; "" without one.
 
     Raises:
         ToolError: REPO_NOT_FOUND when it does not exist or access is denied; retryable when the
             network failed.
     """
     output = await HardenedGit(env).run(url, "ls-remote", "--", url)
-    head, refs = "", dict[str, str]()
-    for line in output.decode(errors="replace").splitlines():
-        value, _, name = line.partition("\t")
-        if name == "HEAD":
-            head = value
-        elif name.startswith(("refs/heads/", "refs/tags/")):
-            refs[name.removesuffix("^{}")] = value  # the peeled line follows its tag
-    return RemoteRefs(head, refs)
+    lines = [line.partition("\t") for line in output.decode(errors="replace").splitlines()]
+    served_refs = ("HEAD", "refs/heads/", "refs/tags/")
+    # The peeled line of a tag follows it.
+    commits = {ref.removesuffix("^{}"): commit for commit, _, ref in lines if ref.startswith(served_refs)}
+    candidates = (name or "HEAD", f"refs/heads/{name}", f"refs/tags/{name}")
+    return next((commits[candidate] for candidate in candidates if candidate in commits), "")
 
 
 async def clone_commit(

@@ -16,7 +16,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
 from cleats.toolsets.launch.config.normalise import missing_fields_error
 from cleats.toolsets.launch.config.secrets import redact_url
-from cleats.toolsets.launch.git.client import HardenedGit, list_remote_refs
+from cleats.toolsets.launch.git.client import HardenedGit, find_remote_commit
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.profiles.parts import RegisteredProduct
@@ -93,8 +93,7 @@ async def resolve_remote_ref(url: str, env: Mapping[str, str], ref: str = "HEAD"
     Raises:
         ToolError: REPO_NOT_FOUND; retryable when the network failed.
     """
-    remote = await list_remote_refs(url, env)
-    commit = remote.find(ref)
+    commit = await find_remote_commit(url, env, ref)
     if not commit:
         missing = "no commit" if ref == "HEAD" else f"no branch or tag {ref!r}"
         raise ToolError(ErrorCode.REPO_NOT_FOUND, f"{redact_url(url)} has {missing}")

@@ -37,15 +37,10 @@ class PageHeading:
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
+    """A link, or an image with its alternative text."""
+
     target: str
     text: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class PageImage:
-    target: str
-    alt: str
     line: int
 
 
@@ -103,16 +98,16 @@ def list_links(body: str, first_line: int = 1) -> list[PageLink]:
     return sorted(page_links, key=lambda link: link.line)
 
 
-def list_images(body: str, first_line: int = 1) -> list[PageImage]:
+def list_images(body: str, first_line: int = 1) -> list[PageLink]:
     """List every image, raw HTML included."""
     page_images = [
-        PageImage(str(child.attrGet("src") or ""), child.content, line)
+        PageLink(str(child.attrGet("src") or ""), child.content, line)
         for token, start in _iter_inline_tokens(body, first_line)
         for child, line in _iter_child_tokens(token, start)
         if child.type == "image"
     ]
     page_images.extend(
-        PageImage(attributes["src"], attributes.get("alt", ""), line)
+        PageLink(attributes["src"], attributes.get("alt", ""), line)
         for name, attributes, line in _iter_html_tags(body, first_line)
         if name == "img" and "src" in attributes
     )

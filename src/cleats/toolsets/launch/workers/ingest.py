@@ -6,7 +6,7 @@ from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.config.secrets import redact_url
-from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, HardenedGit, clone_commit, list_remote_refs
+from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, HardenedGit, clone_commit, find_remote_commit
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import hugo
 from cleats.toolsets.launch.snippets.catalogue import build_catalogue
@@ -76,7 +76,7 @@ async def _clone_repository(job: WorkerJob, env: Mapping[str, str], url_field: s
     if not sha:
         if ref_field == "github_ref":  # a run must read the same source every time
             raise _make_missing_field_error(ref_field, "It must be a full commit id.")
-        sha = (await list_remote_refs(url, env)).find(ref)
+        sha = await find_remote_commit(url, env, ref)
     if not sha:
         raise _make_missing_field_error(ref_field, f"The repository has no {ref or 'commit'!r}.")
     target = {"github_ref": job.repo, "site_ref": job.site, "workflows_ref": job.site.with_name("workflows")}[ref_field]
