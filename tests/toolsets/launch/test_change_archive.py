@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from cleats.system.git import filter_git_environment
-from cleats.toolsets.launch.patching import change_archive
-from cleats.toolsets.launch.patching.change_archive import build_change_archive
+from cleats.toolsets.launch.workers import validate
+from cleats.toolsets.launch.workers.validate import build_change_archive
 from tests.support.git_repositories import GitCheckout
 
 GIT_ENVIRON = filter_git_environment(os.environ)
@@ -92,7 +92,7 @@ def test_a_worktree_without_a_change_gives_an_empty_patch(site: GitCheckout) -> 
 
 
 def test_links_nested_repositories_and_huge_files_stay_out(site: GitCheckout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_archive, "MAX_ARCHIVED_FILE_BYTES", 10)
+    monkeypatch.setattr(validate, "MAX_ARCHIVED_FILE_BYTES", 10)
     (site.root / "docs/link.md").symlink_to("/etc/passwd")
     GitCheckout.create(site.root / "docs/nested").commit(a__py="1\n")
     site.write_file("docs/huge.md", "x" * 11)

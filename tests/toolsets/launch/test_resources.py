@@ -10,8 +10,8 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import Settings
-from cleats.toolsets.launch.resources import RunResources
 from cleats.toolsets.launch.service import LaunchService
+from cleats.toolsets.launch.tools import RunResources
 from tests.support.http_client import CLEATS_COMMAND, WebServer, run_web_server
 from tests.support.launch_client import RUN_CONFIG, LaunchToolClient, open_launch_client
 

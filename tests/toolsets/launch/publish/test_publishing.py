@@ -12,9 +12,9 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.patching import patches
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_worktree
 from cleats.toolsets.launch.profiles.parts import BRANCH_TEMPLATE_WORDS, CHANGE_TEMPLATE_WORDS
-from cleats.toolsets.launch.publish import change
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.workers import publish
+from cleats.toolsets.launch.workers.publish import read_change
 from tests.support.github_server import FakeForge, run_forge
 from tests.support.launch_runs import TEST_RUN_ID, create_job
 
@@ -84,7 +84,7 @@ def test_every_word_that_a_template_may_have_has_a_value(world: FakeForge, tmp_p
     }
     validated_job = build_validated_job(world, tmp_path, commit_service=service, publish=publish)
 
-    made_of = anyio.run(change.read_change, validated_job)
+    made_of = anyio.run(read_change, validated_job)
 
     assert "{" not in made_of.branch + made_of.body
 
@@ -141,7 +141,7 @@ def test_a_service_gets_the_token_that_the_run_names_and_the_same_files(
 
 def test_the_patches_of_a_change_lead_from_the_base_to_the_very_bytes(world: FakeForge, tmp_path: Path) -> None:
     validated_job = build_validated_job(world, tmp_path)
-    publication = anyio.run(change.read_change, validated_job)
+    publication = anyio.run(read_change, validated_job)
     fresh = tmp_path / "fresh"
     world.repo.run_git("clone", "--quiet", ".", str(fresh))
 

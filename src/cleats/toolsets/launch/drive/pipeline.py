@@ -39,8 +39,8 @@ STEP_KINDS: Mapping[str, StepKind] = {
     for kind in (
         StepKind("clone", "W1", "ingest", reads=()),
         StepKind("inventory", "W1", "ingest"),
-        StepKind("facts", "W2", "ingest"),
-        StepKind("snippets", "W3", "ingest"),
+        StepKind("facts", "W2", "facts"),
+        StepKind("snippets", "W3", "facts"),
         StepKind("plan", "W4", "pages"),
         StepKind("draft", "W5", "pages"),
         StepKind("link", "W6", "patches"),
