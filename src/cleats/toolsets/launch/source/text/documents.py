@@ -7,7 +7,7 @@ form and an id; that of a session is its input.
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -63,40 +63,34 @@ def read_blocks(tree: CheckoutTree, path: str) -> list[Block]:
     return _parse_markdown(text, path)
 
 
-@dataclass(slots=True)
-class _MarkdownPosition:
-    """The position in a document: the headings above, and the lists and quotes around."""
-
-    headings: list[tuple[int, str]]
-    list_depth: int = 0
-    quote_depth: int = 0
-    item_block_count: int = 0
-
-    @property
-    def section(self) -> tuple[str, ...]:
-        return tuple(text for _, text in self.headings)
-
-
 def _parse_markdown(text: str, path: str) -> list[Block]:
     front_matter = re.match(r"---\n.*?\n---\n", text, re.DOTALL)
     skipped_lines = front_matter[0].count("\n") if front_matter else 0
-    body = text[front_matter.end() :] if front_matter else text
-    position = _MarkdownPosition([])
     blocks: list[Block] = []
-    tokens = _markdown_parser().parse(body)
+    headings: list[tuple[int, str]] = []  # the level and text of those above
+    list_depth = quote_depth = item_block_count = 0
+    tokens = _markdown_parser().parse(text[front_matter.end() :] if front_matter else text)
     for number, token in enumerate(tokens):
-        _track_containers(position, token)
+        list_depth += token.nesting * token.type.startswith(("bullet_list_", "ordered_list_"))
+        quote_depth += token.nesting * token.type.startswith("blockquote_")
+        item_block_count = 0 if token.type == "list_item_open" else item_block_count
         start, end = token.map or (0, 0)
-        first, last = skipped_lines + start + 1, skipped_lines + max(start + 1, end)
-        if token.type == "inline" and (above := tokens[number - 1].type):
-            block = _build_inline_block(token, above, position, (path, first, last))
-            if block.kind == "heading":
-                _enter_heading(position, int(tokens[number - 1].tag[1:]), block.text)
-            blocks.append(block)
+        section = tuple(heading for _, heading in headings)
+        location = (path, skipped_lines + start + 1, skipped_lines + max(start + 1, end), section)
+        if token.type == "inline":
+            above = tokens[number - 1]
+            words, lead, only_link, html = _flatten_inline(token)
+            kind = {"heading_open": "heading", "th_open": "cell", "td_open": "cell"}.get(above.type, "paragraph")
+            if kind == "paragraph" and list_depth:
+                kind = "continuation" if item_block_count else "item"
+                item_block_count += 1
+            block = Block(kind, words, *location, lead, only_link=only_link, html=html, depth=list_depth)
+            blocks.append(replace(block, quoted=bool(quote_depth)))
+            if kind == "heading":
+                level = int(above.tag[1:])
+                headings = [*(heading for heading in headings if heading[0] < level), (level, words)]
         elif token.type in ("fence", "code_block") and (language := _parse_fence_info(token.info)) is not None:
-            location = (path, first, last, position.section)
-            block = Block("code", token.content, *location, language=language, quoted=bool(position.quote_depth))
-            blocks.append(block)
+            blocks.append(Block("code", token.content, *location, language=language, quoted=bool(quote_depth)))
     return blocks
 
 
@@ -108,36 +102,6 @@ def _parse_fence_info(info: str) -> str | None:
     if words[0].strip("{}") in CODE_DIRECTIVES:
         return words[1] if len(words) > 1 else ""
     return None
-
-
-def _track_containers(position: _MarkdownPosition, token: Token) -> None:
-    if token.type.startswith(("bullet_list_", "ordered_list_")):
-        position.list_depth += token.nesting
-    elif token.type.startswith("blockquote_"):
-        position.quote_depth += token.nesting
-    elif token.type == "list_item_open":
-        position.item_block_count = 0
-
-
-def _enter_heading(position: _MarkdownPosition, level: int, text: str) -> None:
-    while position.headings and position.headings[-1][0] >= level:
-        position.headings.pop()
-    position.headings.append((level, text))
-
-
-def _build_inline_block(token: Token, above: str, position: _MarkdownPosition, location: tuple[str, int, int]) -> Block:
-    text, lead, only_link, html = _flatten_inline(token)
-    kind = {"heading_open": "heading", "th_open": "cell", "td_open": "cell"}.get(above, "paragraph")
-    if kind == "paragraph" and position.list_depth:
-        kind = "item" if position.item_block_count == 0 else "continuation"
-        position.item_block_count += 1
-    return Block(
-        *(kind, text, *location, position.section, lead),
-        only_link=only_link,
-        html=html,
-        quoted=bool(position.quote_depth),
-        depth=position.list_depth,
-    )
 
 
 def _flatten_inline(token: Token) -> tuple[str, str, bool, bool]:
