@@ -5,6 +5,7 @@ server started. Each answers with the flat object that its clients have always k
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,21 +26,14 @@ ALL_COMPONENTS: Final = frozenset({"", "all", "*"})
 """Values of `component` that mean all components."""
 
 
+@dataclass(frozen=True, slots=True)
 class AssetTools:
     """The tools over one snapshot."""
 
-    def __init__(
-        self,
-        files: library.AssetLibrary,
-        validator: AssetValidator,
-        asset_backend: AssetBackend | None,
-        *,
-        max_batch: int,
-    ) -> None:
-        self.files = files
-        self.validator = validator
-        self.backend = asset_backend
-        self._max_batch = max_batch
+    files: library.AssetLibrary
+    validator: AssetValidator
+    backend: AssetBackend | None
+    max_batch: int
 
     def build_tools(self) -> tuple[Tool, ...]:
         table = ToolTable(Path(__file__).parent)
@@ -87,9 +81,9 @@ class AssetTools:
 
     async def validate_many(self, args: AssetArguments, context: Context) -> AssetPayload:
         assets, schema = args["assets"], args["schema"]
-        if len(assets) > self._max_batch:
+        if len(assets) > self.max_batch:
             too_large = {"ok": False, "reason": "unsupported", "detail": "batch_too_large"}
-            return {**too_large, "limit": self._max_batch}
+            return {**too_large, "limit": self.max_batch}
         if (failure := self.validator.check_schema(schema)) is not None:
             return failure
         results = []
@@ -150,7 +144,7 @@ def load_assets(settings: Settings) -> AssetTools:
     asset_sources = sources.locate_sources(settings)
     files = library.read_library(asset_sources)
     validator = AssetValidator(files.schemas, asset_sources.schemas)
-    return AssetTools(files, validator, create_backend(settings), max_batch=settings.assets.max_batch)
+    return AssetTools(files, validator, create_backend(settings), settings.assets.max_batch)
 
 
 def toolset(settings: Settings) -> Toolset:

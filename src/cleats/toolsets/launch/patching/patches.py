@@ -9,7 +9,6 @@ anything else is a conflict that changes nothing. Several patches of one file fo
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -30,15 +29,8 @@ class ConflictError(Exception):
         super().__init__(message)
         self.reason = reason
         self.message = message
-
-
-@dataclass(frozen=True, slots=True)
-class PatchConflict:
-    """A patch of a bundle that cannot be applied, and the reason."""
-
-    patch: Mapping[str, Any]
-    reason: str
-    message: str
+        self.patch: Mapping[str, Any] = {}
+        """The patch of a bundle that cannot be applied."""
 
     def as_json(self) -> dict[str, Any]:
         patch_fields = {name: self.patch[name] for name in ("patch_id", "type", "path")}
@@ -110,7 +102,7 @@ def apply_patch(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
     return _replace_range(text, patch["start_line"], patch["end_line"], patch["new_content"]).encode()
 
 
-def find_conflicts(document: Mapping[str, Any], guard: WorktreeGuard) -> list[PatchConflict]:
+def find_conflicts(document: Mapping[str, Any], guard: WorktreeGuard) -> list[ConflictError]:
     """Return the conflicts that would keep a bundle from being applied; nothing is written."""
     return [conflict for _, chain in _group_by_path(document) if (conflict := _try_chain(chain, guard)[2])]
 
@@ -137,7 +129,7 @@ def apply_bundle(document: Mapping[str, Any], guard: WorktreeGuard) -> list[str]
     return [patch["patch_id"] for patch in document["patches"]]
 
 
-def make_conflict_error(conflicts: Sequence[PatchConflict]) -> ToolError:
+def make_conflict_error(conflicts: Sequence[ConflictError]) -> ToolError:
     """Return one error for all patches that cannot be applied."""
     first = conflicts[0]
     remainder = f" So it is for {len(conflicts) - 1} more." if len(conflicts) > 1 else ""
@@ -182,7 +174,7 @@ def _group_by_path(document: Mapping[str, Any]) -> list[tuple[str, list[Mapping[
 
 def _try_chain(
     chain: Sequence[Mapping[str, Any]], guard: WorktreeGuard
-) -> tuple[bytes | None, bytes | None, PatchConflict | None]:
+) -> tuple[bytes | None, bytes | None, ConflictError | None]:
     """Follow a chain; return the current state of the file, its final state, and the conflict if any."""
     existing = current = guard.read(chain[0]["path"])
     states = [chain[0].get("expected_before_hash", MISSING_FILE_HASH), *(patch["content_hash"] for patch in chain)]
@@ -191,7 +183,8 @@ def _try_chain(
         try:
             current = _apply_verified(patch, current)
         except ConflictError as error:
-            return existing, existing, PatchConflict(patch, error.reason, error.message)
+            error.patch = patch
+            return existing, existing, error
     return existing, current, None
 
 

@@ -187,11 +187,12 @@ class RunArtifact:
 
     def as_json(self) -> dict[str, Any]:
         """Return the artifact as JSON: text as it is, anything else as marked base64."""
-        kind, content = f"{self.content_type}{BASE64_SUFFIX}", b64encode(self.data).decode()
+        document = {"name": self.name, "content_type": self.content_type, "sha256": self.sha256}
         if self.content_type.startswith(_TEXT_TYPE_PREFIXES):
             with suppress(UnicodeDecodeError):
-                kind, content = self.content_type, self.data.decode()
-        return {"name": self.name, "content_type": kind, "sha256": self.sha256, "content": content}
+                return {**document, "content": self.data.decode()}
+        encoded = {"content_type": f"{self.content_type}{BASE64_SUFFIX}", "content": b64encode(self.data).decode()}
+        return {**document, **encoded}
 
 
 def read_artifact(store: RunStore, runs: Path, run_id: str, name: str) -> RunArtifact:

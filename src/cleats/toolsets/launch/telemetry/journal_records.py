@@ -81,6 +81,15 @@ class JournalRecords:
         key = item
         if kind == "gate":
             key = self._open_gates[item] = f"{item} {event.seq}"
+        record = self._add_part(event, kind, item, key)
+        record |= self._describe_product()
+        record["context_json"] |= _select(payload, _CONTEXT_FIELDS)
+        step, _, section = str(payload.get("scope_key", "")).partition(":")
+        if step == "draft":
+            record["website_section"] = section
+
+    def _add_part(self, event: RunEvent, kind: str, item: str, key: str = "") -> TelemetryRecord:
+        """Add a record below that of the run, and return it."""
         record: TelemetryRecord = {
             "event_id": make_record_id(self.run_id, kind, key),
             "run_id": f"{self.run_id}-{kind}-{item}"[:256],
@@ -90,13 +99,10 @@ class JournalRecords:
             "item_name": item,
             "start_time": event.ts,
             "status": "running",
-            **self._describe_product(),
-            "context_json": {**_select_trace(event), **_select(payload, _CONTEXT_FIELDS)},
+            "context_json": _select_trace(event),
         }
-        step, _, section = str(payload.get("scope_key", "")).partition(":")
-        if step == "draft":
-            record["website_section"] = section
         self.new_records.append(record)
+        return record
 
     def _add_end(self, event: RunEvent, payload: Payload, kind: str, name_field: str, status: str) -> None:
         item = _name_item(payload, name_field)
@@ -116,25 +122,12 @@ class JournalRecords:
         self.updates.append((make_record_id(self.run_id, kind, self._open_gates.pop(item, item)), update))
 
     def _add_publication(self, event: RunEvent, payload: Payload) -> None:
-        publication_id = make_record_id(self.run_id, "commit_service")
-        self.new_records.append(
-            {
-                "event_id": publication_id,
-                "run_id": f"{self.run_id}-commit_service-pr",
-                "parent_run_id": self.run_id,
-                "agent_name": "launch.commit_service",
-                "job_type": "commit_service",
-                "item_name": payload.get("pr_url", ""),
-                "git_branch": payload.get("branch", ""),
-                "start_time": event.ts,
-                "end_time": event.ts,
-                "status": "success",
-                "context_json": _select_trace(event),
-            }
-        )
+        publication = self._add_part(event, "commit_service", "pr")
+        publication |= {"item_name": payload.get("pr_url", ""), "git_branch": payload.get("branch", "")}
+        publication |= {"end_time": event.ts, "status": "success"}
         if commit := payload.get("commit_sha"):
             record = {"commit_hash": commit, "commit_source": "ci", "commit_timestamp": event.ts}
-            self.commits += [(publication_id, record), (make_record_id(self.run_id, "launch"), record)]
+            self.commits += [(publication["event_id"], record), (make_record_id(self.run_id, "launch"), record)]
 
 
 _START_EVENTS: Final = {

@@ -135,10 +135,10 @@ def claim_install(
     pattern = _INSTALL_PATTERNS.get(distribution.method)
     for block in documents:
         names = _find_package_names(block, pattern)
-        if distribution.method == "npm":  # without the version
-            names = [re.sub(r"(?<=.)@[^/]*$", "", name) for name in names]
+        is_npm = distribution.method == "npm"
+        bare_names = [re.sub(r"(?<=.)@[^/]*$", "", name) if is_npm else name for name in names]  # without a version
         own_name = _normalise_name(distribution.identifier)
-        if own_name and any(_normalise_name(name.rstrip(".")) == own_name for name in names):
+        if own_name and any(_normalise_name(name.rstrip(".")) == own_name for name in bare_names):
             citations.append(Citation.of_block(block, "readme_technical"))
         elif names and pattern and _INSTALL_HEADING_PATTERN.search(" ".join(block.section)):
             other_packages += [(name, block) for name in names if name not in (".", "-")]
