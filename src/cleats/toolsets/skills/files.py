@@ -142,7 +142,13 @@ def read_bundled_file(skill: Skill, relative_path: str) -> bytes:
     try:
         return read_stamped(path)[0]
     except (FileNotFoundError, NotADirectoryError):
-        raise _missing_error(skill, relative_path) from None
+        available = [file.relative_path for file in list_files(skill, 50)]
+        raise BundledFileError(
+            ErrorCode.NOT_FOUND,
+            f"{skill.full_name} has no file {relative_path!r}.",
+            hint="It has: " + ", ".join(available),
+            details={"files": available},
+        ) from None
     except IsADirectoryError:
         raise BundledFileError(
             ErrorCode.INVALID_REQUEST, f"{relative_path!r} in {skill.full_name} is a folder."
@@ -195,14 +201,4 @@ def _outside_error(skill: Skill, relative_path: str) -> BundledFileError:
         ErrorCode.FORBIDDEN,
         f"{relative_path!r} is not in the folder of {skill.full_name}.",
         hint="Give a path relative to the skill's base directory, without leaving it.",
-    )
-
-
-def _missing_error(skill: Skill, relative_path: str) -> BundledFileError:
-    available = [file.relative_path for file in list_files(skill, 50)]
-    return BundledFileError(
-        ErrorCode.NOT_FOUND,
-        f"{skill.full_name} has no file {relative_path!r}.",
-        hint="It has: " + ", ".join(available),
-        details={"files": available},
     )

@@ -22,7 +22,7 @@ ASPOSE_PROFILE = model.load_named_profile("aspose")
 
 def read_address_parts(url: str) -> tuple[str, str, str, str, str]:
     address = urls.parse_page_url(url, [ASPOSE_PROFILE])
-    return address.site, address.family, address.locale, address.platform, address.page
+    return address.section.host, address.family, address.locale, address.platform, address.page
 
 
 def catch_refusal(url: str) -> ToolError:
@@ -168,7 +168,7 @@ def format_page_url(page: ProductPage, *, include_default_locale: bool) -> str:
         value = values.get(part.strip("{}?*"), part)
         if include_default_locale or not part.endswith("?}") or value != page.profile.site.default_locale:
             segments += [quote(segment, safe="") for segment in value.split("/") if segment]
-    return f"https://{page.site}/{'/'.join(segments)}/"
+    return f"https://{page.section.host}/{'/'.join(segments)}/"
 
 
 @LAW_SETTINGS

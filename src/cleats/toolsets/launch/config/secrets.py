@@ -7,22 +7,13 @@ operator listed, and this machine, are used: nobody who can start a run can have
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from cleats.settings import Settings
 
 GITHUB_API_URL: Final = "https://api.github.com"
 LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-class SecretReference(NamedTuple):
-    """A configuration field that names a secret, and the endpoint that receives it."""
-
-    path: str
-    name: str
-    endpoint_path: str
-    endpoint: str
 
 
 _SECRET_FIELDS: Final = (
@@ -32,15 +23,7 @@ _SECRET_FIELDS: Final = (
     ("/commit_service/github_token_env", "/commit_service/endpoint_url", ""),
     ("/telemetry/auth_token_env", "/telemetry/endpoint_url", ""),
 )
-
-
-def list_secret_references(config: Mapping[str, Any]) -> list[SecretReference]:
-    """Return every secret that a configuration names."""
-    return [
-        SecretReference(path, str(name), endpoint_path, str(read_pointer(config, endpoint_path) or default))
-        for path, endpoint_path, default in _SECRET_FIELDS
-        if (name := read_pointer(config, path))
-    ]
+"""The fields that name a secret, the field of the endpoint that receives each, and its default."""
 
 
 def find_secret_violations(config: Mapping[str, Any], settings: Settings) -> Iterator[tuple[str, str]]:
@@ -49,11 +32,13 @@ def find_secret_violations(config: Mapping[str, Any], settings: Settings) -> Ite
         if (address := read_pointer(config, endpoint_path)) and not _is_plain_url(address):
             name = path.rpartition("/")[2]
             yield endpoint_path, f"has a user, a query or a fragment; a secret is named in {name}"
-    for reference in list_secret_references(config):
-        if reference.name not in settings.launch.secrets:
-            yield reference.path, f"{reference.name} is not among the variables of launch_secrets"
-        elif not is_trusted_endpoint(reference.endpoint, settings.launch.endpoints):
-            yield reference.endpoint_path, "is not among the addresses of launch_endpoints"
+    for path, endpoint_path, default in _SECRET_FIELDS:
+        endpoint = str(read_pointer(config, endpoint_path) or default)
+        name = read_pointer(config, path)
+        if name and name not in settings.launch.secrets:
+            yield path, f"{name} is not among the variables of launch_secrets"
+        elif name and not is_trusted_endpoint(endpoint, settings.launch.endpoints):
+            yield endpoint_path, "is not among the addresses of launch_endpoints"
 
 
 def find_unreadable_urls(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -91,11 +76,8 @@ SECRET_PARTS_BY_STEP: Final[Mapping[str, tuple[str, ...]]] = {
 def select_step_secrets(kind: str, config: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets for a kind of step: those that its parts of the configuration name."""
     parts = SECRET_PARTS_BY_STEP.get(kind, ())
-    return {
-        reference.name: secrets[reference.name]
-        for reference in list_secret_references(config)
-        if reference.path.startswith(parts) and reference.name in secrets
-    }
+    names = [read_pointer(config, path) for path, _, _ in _SECRET_FIELDS if path.startswith(parts)]
+    return {name: secrets[name] for name in names if name in secrets}
 
 
 def read_pointer(config: Mapping[str, Any], path: str) -> Any:

@@ -25,9 +25,7 @@ from cleats.toolsets.launch.drive.pipeline import (
     check_checkouts,
     check_run_state,
     make_cancelled_error,
-    make_fixes_exhausted_error,
     make_illegal_state_error,
-    make_taken_over_error,
 )
 from cleats.toolsets.launch.drive.run_driver import NO_CALLER, Caller, DriverResources, RunDriver
 from cleats.toolsets.launch.drive.spans import trace_drive
@@ -155,7 +153,12 @@ class RunEngine:
                 raise make_illegal_state_error(driver.run, "it has no report that is not ok", [RunState.VALIDATING])
             limit = driver.run.config.get("max_fix_attempts", 3)
             if driver.view.fix_count >= limit:
-                error = make_fixes_exhausted_error(limit)
+                error = ToolError(
+                    ErrorCode.FIX_EXHAUSTED,
+                    f"no fix attempt is left of the {limit} that the run may make",
+                    hint="The run has failed; start another with a higher max_fix_attempts.",
+                    details={"reason": "max_fix_attempts", "max_fix_attempts": limit},
+                )
                 await driver.fail_run(error)
                 raise error
             return await self._run_fix(driver)
@@ -304,8 +307,15 @@ class RunEngine:
             raise (storage.wrap_os_error(error) or error) from None
         except LeaseLost:
             run = await to_thread.run_sync(self.store.get, run_id)
-            is_cancelled = run.state is RunState.CANCELLED
-            raise (make_cancelled_error(run_id) if is_cancelled else make_taken_over_error(run)) from None
+            if run.state is RunState.CANCELLED:
+                raise make_cancelled_error(run_id) from None
+            raise ToolError(
+                ErrorCode.ILLEGAL_STATE,
+                f"another server has taken {run_id} over",
+                hint="Call launch_resume to wait for it.",
+                retryable=True,
+                details={"state": run.state.value},
+            ) from None
 
     def _read_origin(self, run_id: str) -> TraceIds:
         """Return the trace of the call that started a run, as recorded in its log."""

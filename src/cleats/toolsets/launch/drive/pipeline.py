@@ -287,24 +287,3 @@ def make_cancelled_error(run_id: str) -> ToolError:
         hint="Start another run.",
         details={"state": RunState.CANCELLED.value},
     )
-
-
-def make_fixes_exhausted_error(limit: int) -> ToolError:
-    """Return the error of a run that has used up its fixes."""
-    return ToolError(
-        ErrorCode.FIX_EXHAUSTED,
-        f"no fix attempt is left of the {limit} that the run may make",
-        hint="The run has failed; start another with a higher max_fix_attempts.",
-        details={"reason": "max_fix_attempts", "max_fix_attempts": limit},
-    )
-
-
-def make_taken_over_error(run: Run) -> ToolError:
-    """Return the error of a run that another process has taken over."""
-    return ToolError(
-        ErrorCode.ILLEGAL_STATE,
-        f"another server has taken {run.run_id} over",
-        hint="Call launch_resume to wait for it.",
-        retryable=True,
-        details={"state": run.state.value},
-    )

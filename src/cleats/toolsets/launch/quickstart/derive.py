@@ -2,7 +2,7 @@
 
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,46 +29,27 @@ class _RegistryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     site_repo_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProductRegistry:
-    """The known repositories of a profile's products; the operator's files take precedence."""
+def _read_registry(profile: Profile, files: Sequence[Path]) -> Iterator[_RegistryFile]:
+    """Yield the files that name the repositories of products; those of the operator take precedence."""
+    builtin_file = profile.folder / "registry.toml"
+    for file in (*files, *([builtin_file] if builtin_file.is_file() else [])):
+        try:
+            yield msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _RegistryFile)
+        except (OSError, ValueError) as error:  # msgspec's and TOML's errors are of this kind
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise ToolError(
+                ErrorCode.INVALID_INPUT,
+                f"the registry {file.name} cannot be used: {reason}",
+                hint="It is named by the setting launch_registry, or belongs to the profile.",
+            ) from None
 
-    profile: Profile
-    files: Sequence[Path]
 
-    def find_product(self, family: str, platform: str) -> RegisteredProduct | None:
-        """Return the registered repository of a product.
-
-        Raises:
-            ToolError: INVALID_INPUT, a registry file cannot be used.
-        """
-        listed = (product for file in self._read_files() for product in file.product)
-        for product in (*listed, *self.profile.repositories.registry):
-            names = self.profile.find_family(product.family), self.profile.find_platform(product.platform)
-            if [name.name if name else "" for name in names] == [family, platform]:
-                return product
-        return None
-
-    def find_site_url(self) -> str:
-        """Return the repository of the site, "" where no file names it.
-
-        Raises:
-            ToolError: INVALID_INPUT, a registry file cannot be used.
-        """
-        return next((file.site_repo_url for file in self._read_files() if file.site_repo_url), "")
-
-    def _read_files(self) -> Iterator[_RegistryFile]:
-        builtin_file = self.profile.folder / "registry.toml"
-        for file in (*self.files, *([builtin_file] if builtin_file.is_file() else [])):
-            try:
-                yield msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _RegistryFile)
-            except (OSError, ValueError) as error:  # msgspec's and TOML's errors are of this kind
-                reason = error.strerror if isinstance(error, OSError) else str(error)
-                raise ToolError(
-                    ErrorCode.INVALID_INPUT,
-                    f"the registry {file.name} cannot be used: {reason}",
-                    hint="It is named by the setting launch_registry, or belongs to the profile.",
-                ) from None
+def _find_product(page: urls.ProductPage, products: Iterable[RegisteredProduct]) -> RegisteredProduct | None:
+    for product in products:
+        names = page.profile.find_family(product.family), page.profile.find_platform(product.platform)
+        if [name.name if name else "" for name in names] == [page.family, page.platform]:
+            return product
+    return None
 
 
 FETCH_TIMEOUT_SECONDS: Final = 200.0
@@ -147,8 +128,9 @@ async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str
             is unknown; REPO_NOT_FOUND when it cannot be reached.
     """
     page = _parse_writable_page(url, settings)
-    registry = ProductRegistry(page.profile, settings.launch.registry)
-    product = registry.find_product(page.family, page.platform)
+    registry = [*_read_registry(page.profile, settings.launch.registry)]
+    listed = [product for file in registry for product in file.product]
+    product = _find_product(page, [*listed, *page.profile.repositories.registry])
     if product is None:
         raise missing_fields_error(
             {"github_repo_url": _suggest_repository_urls(page.profile, page.family, page.platform)},
@@ -164,8 +146,8 @@ async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str
         "github_ref": await resolve_remote_ref(product.repo_url, env, product.ref),
     }
     has_site = page.profile.site.repo_url or settings.launch.site
-    site = {} if has_site or not registry.find_site_url() else {"site_repo_url": registry.find_site_url()}
-    return config | site
+    site_url = "" if has_site else next((file.site_repo_url for file in registry if file.site_repo_url), "")
+    return config | ({"site_repo_url": site_url} if site_url else {})
 
 
 async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[str, str]) -> dict[str, Any]:
@@ -199,7 +181,8 @@ def describe_page_config(url: str, settings: Settings) -> dict[str, Any]:
         ToolError: INVALID_URL, UNSUPPORTED_SITE.
     """
     page = _parse_writable_page(url, settings)
-    return {"site": page.site, "product_slug": page.family, "platform": page.platform, "locale": page.locale}
+    names = {"product_slug": page.family, "platform": page.platform, "locale": page.locale}
+    return {"site": page.section.host, **names}
 
 
 def _parse_writable_page(url: str, settings: Settings) -> urls.ProductPage:

@@ -37,11 +37,6 @@ class ProductPage:
     locale: str
     page: str = ""
 
-    @property
-    def site(self) -> str:
-        """The host of the section."""
-        return self.section.host
-
 
 def parse_page_url(url: str, profiles: Iterable[Profile]) -> ProductPage:
     """Return the product page that a URL names; the first profile that has the host decides.

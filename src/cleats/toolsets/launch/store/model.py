@@ -110,16 +110,6 @@ def check_key_owner(existing: Run, new: Run) -> Run:
     )
 
 
-def make_cancel_error(run_id: str, state: RunState) -> ToolError:
-    """Return the error of cancelling a run that is done or has failed."""
-    return ToolError(
-        ErrorCode.ILLEGAL_STATE,
-        f"{run_id} is {state} and cannot be cancelled",
-        hint="Nothing of it runs any more; its artifacts can be read.",
-        details={"state": state.value},
-    )
-
-
 class RunUpdate(NamedTuple):
     """A run after a write, and the new events."""
 

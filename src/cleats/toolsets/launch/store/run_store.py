@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import format_timestamp
 from cleats.toolsets.launch.runs.events import EventDraft, LogTail, RunEvent, TraceIds, verify_chain
 from cleats.toolsets.launch.runs.snapshot import Snapshot, is_valid_snapshot, make_empty_snapshot, replay_events
@@ -35,7 +36,6 @@ from cleats.toolsets.launch.store.model import (
     StepRecorded,
     append_events,
     check_key_owner,
-    make_cancel_error,
     make_not_found_error,
     make_state_event,
 )
@@ -236,7 +236,12 @@ class RunStore:
             if run.state is RunState.CANCELLED:
                 return run, ()
             if run.state in {RunState.DONE, RunState.FAILED}:
-                raise make_cancel_error(run_id, run.state)
+                raise ToolError(
+                    ErrorCode.ILLEGAL_STATE,
+                    f"{run_id} is {run.state} and cannot be cancelled",
+                    hint="Nothing of it runs any more; its artifacts can be read.",
+                    details={"state": run.state.value},
+                )
             state_change = make_state_event(run.state, RunState.CANCELLED)
             written = append_events(run, [*drafts(run.snapshot), state_change], trace)
             _save_update(database, written)

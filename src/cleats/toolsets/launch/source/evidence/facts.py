@@ -19,7 +19,7 @@ from cleats.toolsets.launch.source.evidence.document_claims import (
 from cleats.toolsets.launch.source.evidence.install_claims import claim_install
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
 from cleats.toolsets.launch.source.evidence.licences import Licence
-from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_formats, find_licence
+from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_licence
 from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
 from cleats.toolsets.launch.source.text import english
@@ -75,8 +75,7 @@ def build_facts(
     if sources.manifest and sources.distribution:
         if sources.manifest.ecosystem == "pip":
             packages = [item.path.rpartition("/")[0] for item in sources.distribution.imports]
-            all_formats = find_formats(tree, sources.surface, [item for item in packages if item])
-            found_formats = claim_writer.claim_formats(all_formats)
+            found_formats = claim_writer.claim_formats(tree, sources.surface, [item for item in packages if item])
         api_claim_ids = claim_writer.claim_api(sources.surface)
     examples, workflows = _collect_workflows(sources, ledger)
     facts |= {

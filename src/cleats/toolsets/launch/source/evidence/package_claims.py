@@ -41,20 +41,6 @@ DEVELOPMENT_EXTRA_PATTERN: Final = english.load_expression("development_extra")
 """Extras that only developers of the package need."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFormat:
-    """A format and where the code names it. `direction` is import, export, both or unknown."""
-
-    name: str
-    direction: str
-    citations: tuple[Citation, ...]
-    declared_by: str
-    """The constant or function that names it."""
-    is_function: bool = False
-    supported: bool = False
-    """True if that name says that its formats are supported."""
-
-
 def cite_value(value: LocatedValue) -> Citation:
     """Return the citation of a value in a manifest."""
     return Citation(value.path, value.line, value.line, value.basis)
@@ -161,20 +147,26 @@ class PackageClaimWriter:
                 claim_ids[symbol.name] = self.ledger.add(text, "api", citations)
         return claim_ids
 
-    def claim_formats(self, formats: list[FileFormat]) -> list[dict[str, str]]:
-        """Claim the formats that the code names; return them with their claim ids."""
+    def claim_formats(self, tree: CheckoutTree, surface: ApiSurface, packages: list[str]) -> list[dict[str, str]]:
+        """Claim the formats that the code of a Python package names; return them by name, with their claim ids."""
+        functions = {symbol.name for symbol in surface.symbols if symbol.kind == "function"}
         entries: list[dict[str, str]] = []
-        for file_format in formats:
-            verb = _DIRECTION_VERBS.get(file_format.direction, "supports")
-            if file_format.is_function:
-                text = f"{self.product} {verb} the {file_format.name} format with `{file_format.declared_by}()`."
-            elif file_format.supported:
-                text = f"{self.product} lists {file_format.name} in `{file_format.declared_by}` as a format it {verb}."
+        for key, mentions in sorted(_find_format_mentions(tree, surface, packages).items()):
+            name, declared_by = FORMAT_NAMES[key], mentions[0][2]
+            known_directions = {direction for direction, _, _ in mentions} - {"unknown"}
+            direction = "both" if len(known_directions) > 1 else next(iter(known_directions), "unknown")
+            verb = _DIRECTION_VERBS.get(direction, "supports")
+            is_function = "." in declared_by and declared_by in functions
+            is_supported = bool(_SUPPORTED_NAME_PATTERN.search(declared_by.lower()))  # by its own name
+            if is_function:
+                text = f"{self.product} {verb} the {name} format with `{declared_by}()`."
+            elif is_supported:
+                text = f"{self.product} lists {name} in `{declared_by}` as a format it {verb}."
             else:
-                text = f"{self.product} names the {file_format.name} format in `{file_format.declared_by}`."
-            status = "implemented" if file_format.is_function or file_format.supported else "unknown"
-            entry = {"format": file_format.name, "status": status, "direction": file_format.direction}
-            entries.append(entry | {"claim_id": self.ledger.add(text, "format", file_format.citations)})
+                text = f"{self.product} names the {name} format in `{declared_by}`."
+            status = "implemented" if is_function or is_supported else "unknown"
+            claim_id = self.ledger.add(text, "format", dict.fromkeys(citation for _, citation, _ in mentions))
+            entries.append({"format": name, "status": status, "direction": direction, "claim_id": claim_id})
         return entries
 
     def strip_requirement(self, requirement: str) -> str:
@@ -214,29 +206,20 @@ def _join_words(parts: list[str], conjunction: str = "and") -> str:
     return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
-def find_formats(tree: CheckoutTree, surface: ApiSurface, packages: list[str]) -> list[FileFormat]:
-    """Return the formats of a Python package, sorted by name."""
+def _find_format_mentions(
+    tree: CheckoutTree, surface: ApiSurface, packages: list[str]
+) -> dict[str, list[tuple[str, Citation, str]]]:
+    """Return the mentions of each format: its direction, its place, and the function or constant that names it."""
     mentions_by_format: dict[str, list[tuple[str, Citation, str]]] = {}
-    functions = {symbol.name: symbol for symbol in surface.symbols if symbol.kind == "function"}
-    for symbol in functions.values():
-        if parsed := _parse_function_name(symbol.name):
+    for symbol in surface.symbols:
+        if symbol.kind == "function" and (parsed := _parse_function_name(symbol.name)):
             citation = Citation(symbol.path, symbol.line, symbol.end, "source_code")
             mentions_by_format.setdefault(parsed[0], []).append((parsed[1], citation, symbol.name))
     for path in tree.paths_below(*packages):
         if path.endswith(".py") and classify_path(path) == "source":
             for name, citation, constant in _find_in_constants(tree, path):
                 mentions_by_format.setdefault(name, []).append((_infer_direction(path, constant), citation, constant))
-    return [
-        FileFormat(
-            FORMAT_NAMES[name],
-            _merge_directions({mention[0] for mention in mentions}),
-            tuple(dict.fromkeys(mention[1] for mention in mentions)),
-            mentions[0][2],
-            is_function="." in mentions[0][2] and mentions[0][2] in functions,
-            supported=bool(_SUPPORTED_NAME_PATTERN.search(mentions[0][2].lower())),
-        )
-        for name, mentions in sorted(mentions_by_format.items())
-    ]
+    return mentions_by_format
 
 
 def _parse_function_name(name: str) -> tuple[str, str] | None:
@@ -306,8 +289,3 @@ def _infer_direction(path: str, constant: str) -> str:
     words = set(re.split(r"[^a-z]+", f"{path}_{constant}".lower()))
     directions = [direction for direction, nouns in _FORMATS["nouns"].items() if words & set(nouns.split())]
     return directions[0] if len(directions) == 1 else "unknown"
-
-
-def _merge_directions(directions: set[str]) -> str:
-    known = directions - {"unknown"}
-    return "both" if len(known) > 1 else next(iter(known), "unknown")
