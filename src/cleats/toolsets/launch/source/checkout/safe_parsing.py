@@ -74,7 +74,7 @@ def parse_document(name: str, text: str) -> dict[str, Any]:
     except (ValueError, yaml.YAMLError) as error:
         raise ValueError(str(error).split("\n", 1)[0]) from None
     if not isinstance(table, dict):
-        raise ValueError("it is no mapping")  # noqa: TRY004 - a wrong file, not a wrong argument
+        raise ValueError("it is not a table of names and values")  # noqa: TRY004 - a wrong file, not a wrong argument
     return table
 
 
