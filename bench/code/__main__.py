@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import ratios
 from bench.calls import machine
 from bench.calls.servers import PeerNotInstalledError
-from bench.code import heldout, measure, quality, report
+from bench.code import fix_quality, fixes, heldout, measure, quality, report
 from bench.code.corpora import ALL_CORPORA, Corpus
 
 TIMED_QUESTIONS = 100
@@ -24,11 +24,15 @@ def main() -> int:
     if sys.platform != "linux":
         print("bench.code reads /proc, so it runs on Linux only", file=sys.stderr)
         return 2
+    if options.mine_fixes:
+        fixes.mine_fix_sets(options.clones)
+        return 0
     before = machine.read_cpu_times()
     corpora = [corpus for corpus in ALL_CORPORA if corpus.name in options.corpora]
     problems: list[str] = []
     costs: dict[str, dict[str, measure.SearchFigures]] = {}
     outcomes: list[quality.TaskOutcome] = []
+    fix_outcomes: list[fix_quality.FixOutcome] = []
     with tempfile.TemporaryDirectory() as name:
         for corpus in corpora:
             if not options.quality_only:
@@ -37,8 +41,12 @@ def main() -> int:
             for task in quality.build_tasks([item for item in corpora if item.name != "large"]):
                 print(f"{task.corpus}, {task.kind}", file=sys.stderr, flush=True)
                 outcomes += quality.measure_task(task, Path(name), problems)
+        if options.clones is not None and not options.costs_only:
+            fix_outcomes = fix_quality.measure_fix_sets(options.clones, Path(name))
     others_share = machine.read_cpu_times().compute_others_share(before)
     print(report.render_report(costs, outcomes, others_share, problems))
+    if fix_outcomes:
+        print(fix_quality.render_fixes(fix_outcomes))
     ratios.write_ratios(options.ratios, report.compute_ratios(costs, outcomes), others_share)
     if options.json is not None:
         document = {
@@ -46,6 +54,7 @@ def main() -> int:
                 title: {name: asdict(item) for name, item in figures.items()} for title, figures in costs.items()
             },
             "answers": [asdict(item) for item in outcomes],
+            "fixes": [asdict(item) for item in fix_outcomes],
         }
         options.json.write_text(json.dumps(document, indent=2) + "\n")
     return 1 if problems else 0
@@ -84,6 +93,8 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--only", type=_split_names, default=list(measure.CONTESTANT_FUNCTIONS), metavar="A,B")
     parser.add_argument("--costs-only", action="store_true")
     parser.add_argument("--quality-only", action="store_true")
+    parser.add_argument("--clones", type=Path, metavar="DIR", help="clones (owner+name/repo) for the fix commits")
+    parser.add_argument("--mine-fixes", action="store_true", help="list the fix commits of the clones again")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every figure here")
     ratios.add_ratios_option(parser)
     return parser.parse_args()

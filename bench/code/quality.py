@@ -61,6 +61,7 @@ def build_tasks(corpora: Sequence[Corpus]) -> Iterator[QuestionTask]:
         for kind, corpus_questions in (
             ("by hand", questions.load_questions(corpus)),
             ("names", questions.choose_symbols(corpus)),
+            ("constants", questions.choose_constants(corpus)),
         ):
             if corpus_questions:
                 yield QuestionTask(corpus.name, kind, corpus.prepare(), corpus_questions)

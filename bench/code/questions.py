@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -69,10 +69,23 @@ def load_questions(corpus: Corpus) -> list[AnsweredQuestion]:
 
 
 def choose_symbols(corpus: Corpus) -> list[AnsweredQuestion]:
-    """Choose names that are declared only once, not counting copies; each answers itself."""
+    """Choose names of functions and classes that are declared only once, not counting copies."""
+    return _choose_names(_iterate_declarations(corpus, ast.FunctionDef | ast.ClassDef))
+
+
+def choose_constants(corpus: Corpus) -> list[AnsweredQuestion]:
+    """Choose names of constants that are declared only once, not counting copies."""
+    return _choose_names(
+        ((path, name), passage)
+        for (path, name), passage in _iterate_declarations(corpus, ast.Assign, {"constant"})
+        if name.rpartition(".")[2].isupper()
+    )
+
+
+def _choose_names(found: Iterable[tuple[tuple[str, str], ResultPassage]]) -> list[AnsweredQuestion]:
     declarations = [
         (name.rpartition(".")[2], passage)
-        for (path, name), passage in _iterate_declarations(corpus, ast.FunctionDef | ast.ClassDef)
+        for (path, name), passage in found
         if "test" not in path and not _COPY_PATH_PATTERN.search(path)
     ]
     counts = Counter(name for name, _ in declarations)
@@ -100,7 +113,9 @@ def _find_declaration(
 
 
 def _iterate_declarations(
-    corpus: Corpus, kinds: type[ast.stmt] | UnionType = ast.stmt
+    corpus: Corpus,
+    kinds: type[ast.stmt] | UnionType = ast.stmt,
+    chunk_kinds: Collection[str] = ("function", "method", "class"),
 ) -> Iterator[tuple[tuple[str, str], ResultPassage]]:
     for file in corpus.iterate_files():
         if file.suffix == ".py":
@@ -114,8 +129,7 @@ def _iterate_declarations(
                     passage = ResultPassage(path, node.lineno, node.end_lineno or node.lineno)
                     yield (path, name), passage
         elif file.suffix in LANGUAGES_BY_SUFFIX:
-            chunk_kinds = None if kinds is ast.stmt else {"function", "method", "class"}
-            yield from _extract_declarations(file, corpus, chunk_kinds)
+            yield from _extract_declarations(file, corpus, None if kinds is ast.stmt else chunk_kinds)
 
 
 def _extract_declarations(
