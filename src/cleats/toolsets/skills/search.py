@@ -1,6 +1,7 @@
 """Skill search by name first, then description, then text.
 
-Each word of the query is weighted by its rarity. Texts are read when they are searched and not
+Each word of the query is weighted by its rarity, and words that only hold a sentence together are
+left out. A word also finds its other forms: `forms` finds `form`. Texts are read when they are searched and not
 cached: a hundred take two milliseconds, and ten thousand would use much memory for ever.
 """
 
@@ -13,6 +14,23 @@ from cleats.toolsets.skills.catalogue import find_similar
 from cleats.toolsets.skills.skill import Skill, read_stamped
 
 WORD_PATTERN = re.compile(r"\w+")
+
+FUNCTION_WORDS = frozenset(
+    WORD_PATTERN.findall(
+        """a about an and any are as at be but by can could do does for from had has have how i if in into is it its me
+        my of on or our should so some that the their them then there these this those to up us was we were what when
+        where which who why will with would you your please help need want"""
+    )
+)
+"""Words that say how something is asked, not what it is about."""
+
+EXCLUSION_PATTERN = re.compile(r"\b(?:do not|don't|not for|never)\b[^.;]*")
+"""The part of a description that says what a skill is not for."""
+
+FORM_SUFFIX_PATTERN = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
+MIN_STEM_CHARS = 3
+"""Letters that are left of a word without its suffix, and of the shortest word that is found inside another."""
+
 MIN_TYPO_SIMILARITY = 75.0
 """The minimum similarity, in per cent, of a word and its correction."""
 
@@ -39,7 +57,8 @@ class SkillMatch:
 
 def search_skills(skills: Sequence[Skill], query: str, limit: int) -> list[SkillMatch]:
     """Return the skills that match a query best, best first."""
-    words = list(dict.fromkeys(WORD_PATTERN.findall(query.casefold())))[:MAX_QUERY_WORDS]
+    asked_words = list(dict.fromkeys(WORD_PATTERN.findall(query.casefold())))
+    words = ([word for word in asked_words if word not in FUNCTION_WORDS] or asked_words)[:MAX_QUERY_WORDS]
     if not words:
         return []
     pages = [_SearchableSkill(skill) for skill in skills]
@@ -70,8 +89,9 @@ class _SearchableSkill:
         self.skill = skill
         self.name = skill.full_name.casefold()
         self.name_words = set(re.split(r"[^\w]+|_", self.name))
-        self.description = skill.description.casefold()
+        self.description = EXCLUSION_PATTERN.sub("", skill.description.casefold())
         self.description_words = set(WORD_PATTERN.findall(self.description))
+        self.description_stems = set(map(_stem_word, self.description_words))
         try:
             self.source_text = read_stamped(skill.path)[0].decode(errors="replace")
         except OSError:
@@ -81,17 +101,19 @@ class _SearchableSkill:
     def score_word(self, word: str, correction: str | None) -> float:
         if word in self.name_words:
             return NAME_WEIGHT
-        if word in self.name:
+        stem = _stem_word(word)
+        if len(stem) >= MIN_STEM_CHARS and stem in self.name:
             return NAME_PART_WEIGHT
         score = 0.0
-        if word in self.description:
-            whole_word = re.search(rf"\b{word}\b", self.description)
-            score = DESCRIPTION_WEIGHT if whole_word else DESCRIPTION_PART_WEIGHT
+        if stem in self.description_stems:
+            score = DESCRIPTION_WEIGHT
+        elif word in self.description:
+            score = DESCRIPTION_PART_WEIGHT
         if correction in self.name_words:
             score = max(score, NAME_TYPO_WEIGHT)
         elif correction in self.description_words:
             score = max(score, DESCRIPTION_PART_WEIGHT)
-        if not score and (times := self.folded_text.count(word)):
+        if not score and (times := len(re.findall(rf"\b{re.escape(stem)}", self.folded_text))):
             score = TEXT_WEIGHT + 0.2 * min(math.log2(times), 4)
         return score
 
@@ -102,6 +124,12 @@ class _SearchableSkill:
                 start, end = max(0, match.start() - EXCERPT_CONTEXT_CHARS), match.end() + EXCERPT_CONTEXT_CHARS
                 return "…" + " ".join(self.source_text[start:end].split()) + "…"
         return ""
+
+
+def _stem_word(word: str) -> str:
+    """Return a word without the suffix of its form, if enough of it is left."""
+    stem = FORM_SUFFIX_PATTERN.sub("", word)
+    return stem if len(stem) >= MIN_STEM_CHARS else word
 
 
 def _correct_word(word: str, pages: Sequence[_SearchableSkill], vocabulary: Sequence[str]) -> str | None:
