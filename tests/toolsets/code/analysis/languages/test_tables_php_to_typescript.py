@@ -89,6 +89,7 @@ static const char *names[] = {
 def test_in_c_functions_types_and_names_for_types_are_chunks() -> None:
     assert map_kinds("c", C_SOURCE) == {
         "SQUARE": "macro",
+        "SMALL": "macro",
         "prototype": "function",
         "count_t": "type",
         "grow": "function",
@@ -96,6 +97,8 @@ def test_in_c_functions_types_and_names_for_types_are_chunks() -> None:
         "node_t": "struct",
         "word": "struct",
         "color": "enum",
+        "color.RED": "constant",
+        "color.GREEN": "constant",
         "chooser": "function",
         "names": "constant",
     }

@@ -6,7 +6,14 @@ from cleats.toolsets.code.analysis.facts import TypeFact
 from cleats.toolsets.code.analysis.languages import comments
 from cleats.toolsets.code.analysis.languages.assignments import infer_type, read_type, unwrap_single, visit_assignment
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame
-from cleats.toolsets.code.analysis.languages.table import TYPE_KINDS, CarrierSyntax, DeclarationSyntax, ParameterSyntax
+from cleats.toolsets.code.analysis.languages.table import (
+    CONSTANT_NAME_PATTERN,
+    MIN_CONSTANT_LINES,
+    TYPE_KINDS,
+    CarrierSyntax,
+    DeclarationSyntax,
+    ParameterSyntax,
+)
 from cleats.toolsets.code.analysis.languages.walk import NodeAction, SyntaxWalker, ValueFlow, deduplicate_names
 
 MAX_SIGNATURE_CHARS = 400
@@ -46,8 +53,24 @@ def _merge_carrier(row: DeclarationSyntax | None, carrier: CarrierSyntax) -> Dec
 
 
 def _is_chunk(walk: SyntaxWalker, node: int, row: DeclarationSyntax) -> bool:
-    is_inner = walk.frame is not walk.module or walk.closure_depth
-    return not (row.top and is_inner) and (row.lines <= 1 or walk.count_lines(node) >= row.lines)
+    """Return whether a declaration is where it counts, and long enough; one line is enough for a constant."""
+    # An empty macro is a switch or guards a header.
+    may_be_constant = row.kind == "constant" or (row.kind == "macro" and walk.find_child(node, *row.body) != NO_NODE)
+    is_constant = may_be_constant and is_constant_name(walk.text(walk.find_child(node, *row.name)))
+    is_inner = walk.frame is not walk.module and not (is_constant and walk.frame.kind in (*TYPE_KINDS, "namespace"))
+    if row.top and (is_inner or walk.closure_depth):
+        return False
+    return is_constant or row.lines <= 1 or walk.count_lines(node) >= row.lines
+
+
+def is_constant_name(name: str) -> bool:
+    """Return whether a name is written like that of a constant."""
+    return CONSTANT_NAME_PATTERN.fullmatch(name) is not None
+
+
+def is_constant_chunk(walk: SyntaxWalker, node: int, name: str) -> bool:
+    """Return whether a variable at the top level becomes a chunk: a long one, or a constant."""
+    return walk.count_lines(node) >= MIN_CONSTANT_LINES or is_constant_name(name)
 
 
 def _read_declared_name(walk: SyntaxWalker, node: int, header: int, row: DeclarationSyntax) -> str:
@@ -60,9 +83,8 @@ def _read_declared_name(walk: SyntaxWalker, node: int, header: int, row: Declara
         return ""
     if kind in language.members:
         return walk.read_name(name_node, ValueFlow())
-    if row.kind == "constant" and kind not in language.names:
-        return ""
-    return " ".join(walk.text(name_node).split()).strip("\"'`")[:200]
+    name = " ".join(walk.text(name_node).split()).strip("\"'`")[:200]
+    return "" if row.kind == "constant" and kind not in language.names and not is_constant_name(name) else name
 
 
 def read_declaration(walk: SyntaxWalker, node: int, header: int, row: DeclarationSyntax, name: str) -> Frame:

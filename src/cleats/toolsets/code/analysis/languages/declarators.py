@@ -8,7 +8,7 @@ import re
 
 from cleats.toolsets.code.analysis.facts import TypeFact
 from cleats.toolsets.code.analysis.languages import assignments, table
-from cleats.toolsets.code.analysis.languages.declarations import read_declaration, read_parameters
+from cleats.toolsets.code.analysis.languages.declarations import is_constant_chunk, read_declaration, read_parameters
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
@@ -180,7 +180,8 @@ def _is_constant(walk: SyntaxWalker, node: int, declarator: int) -> bool:
     value = walk.find_child(declarator, "value")
     if value == NO_NODE or walk.kinds[value] in walk.language.closures:
         return False
-    return walk.count_lines(node) >= table.MIN_CONSTANT_LINES and bool(collect_declared_names(walk, declarator))
+    names = collect_declared_names(walk, declarator)
+    return bool(names) and is_constant_chunk(walk, node, names[0])
 
 
 def collect_declared_names(walk: SyntaxWalker, node: int) -> list[str]:

@@ -4,6 +4,7 @@ import re
 
 from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
 from cleats.toolsets.code.analysis.languages.declarations import (
+    is_constant_chunk,
     read_declaration,
     record_return_type,
     visit_static_members,
@@ -126,7 +127,7 @@ def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> No
     elif function != NO_NODE:
         frame = read_declaration(walk, node, function, _FUNCTION_SYNTAX, name)
         frame.signature = frame.signature.partition("{")[0].rstrip(" =")
-    elif walk.frame is walk.module and walk.count_lines(node) >= table.MIN_CONSTANT_LINES:
+    elif walk.frame is walk.module and is_constant_chunk(walk, node, name):
         read_declaration(walk, node, node, _CONSTANT_SYNTAX, name)
     else:
         assignments.record_variable_type(walk, name, walk.find_child(variable_node, *_TYPE_NODE_KINDS))

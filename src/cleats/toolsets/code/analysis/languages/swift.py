@@ -7,7 +7,11 @@ import re
 
 from cleats.toolsets.code.analysis.facts import TypeFact
 from cleats.toolsets.code.analysis.languages import assignments, grammar_workarounds, table
-from cleats.toolsets.code.analysis.languages.declarations import read_declaration, record_return_type
+from cleats.toolsets.code.analysis.languages.declarations import (
+    is_constant_chunk,
+    read_declaration,
+    record_return_type,
+)
 from cleats.toolsets.code.analysis.languages.syntax import NO_NODE, Frame, SyntaxTree
 from cleats.toolsets.code.analysis.languages.table import kind_set
 from cleats.toolsets.code.analysis.languages.walk import SyntaxWalker, ValueFlow
@@ -141,7 +145,7 @@ def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
         _record_return_type(walk, read_declaration(walk, node, node, _PROPERTY_SYNTAX, name), node)
     elif walk.kinds[value_node] == "lambda_literal":
         read_declaration(walk, node, value_node, _LAMBDA_SYNTAX, name)
-    elif walk.frame is walk.module and walk.count_lines(node) >= table.MIN_CONSTANT_LINES:
+    elif walk.frame is walk.module and is_constant_chunk(walk, node, name):
         frame = read_declaration(walk, node, node, _CONSTANT_SYNTAX, name)
         if type_node != NO_NODE:
             frame.types[TypeFact("local", name, assignments.read_type(walk, type_node), "annotation")] = None

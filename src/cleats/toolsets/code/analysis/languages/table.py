@@ -28,6 +28,7 @@ of a row may name several kinds, separated by spaces, that share what it maps to
 labels of a child are a text with spaces; a set that begins with `+` adds to the default of its row.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -56,7 +57,10 @@ def list_modifiers(words: str) -> dict[str, str]:
 
 
 MIN_CONSTANT_LINES = 3
-"""Lines from which a constant at the top level becomes a chunk."""
+"""Lines from which a variable at the top level becomes a chunk; one that is named like a constant always does."""
+
+CONSTANT_NAME_PATTERN = re.compile(r"_*[A-Z][A-Z0-9]*_?[A-Z0-9_]*[A-Z0-9]")
+"""Names that are written like constants: `MAX_SIZE`."""
 
 COMPARISON_OPERATORS: KindSet = kind_set("== != === !== < > <= >= <> <=> instanceof in =~ !~")
 """Operators whose value is a boolean or an ordering."""
