@@ -52,7 +52,8 @@ class FileEvidence:
     def _length_norms(self) -> FileScores:
         lengths = np.concatenate([shard.file_lengths for shard in self._shards])
         share = LENGTH_SHARE * lengths / max(1.0, lengths.sum() / max(1, len(lengths)))
-        return (FREQUENCY_SATURATION * (1 - LENGTH_SHARE + share)).astype(np.float32)
+        norms: FileScores = (FREQUENCY_SATURATION * (1 - LENGTH_SHARE + share)).astype(np.float32)
+        return norms
 
     @cached_property
     def _path_ranks(self) -> Ids:
@@ -93,8 +94,11 @@ class FileEvidence:
 
         It is the chunk that is closest to the question in meaning, or the first.
         """
-        best = np.lexsort((self._path_ranks, -file_scores))[:MAX_RANKED_FILES]
-        best = best[file_scores[best] > 0]
+        scored = np.flatnonzero(file_scores > 0)
+        if len(scored) > MAX_RANKED_FILES:
+            least = np.partition(file_scores[scored], -MAX_RANKED_FILES)[-MAX_RANKED_FILES]
+            scored = scored[file_scores[scored] >= least]
+        best = scored[np.lexsort((self._path_ranks[scored], -file_scores[scored]))][:MAX_RANKED_FILES]
         points_by_file = {file: FILE_WEIGHT / (FILE_RANK_CONSTANT + rank) for rank, file in enumerate(best.tolist(), 1)}
         files = self.file_by_chunk[candidates].tolist()
         points = {
