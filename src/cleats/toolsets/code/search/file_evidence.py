@@ -6,7 +6,7 @@ all chunks of a file share what the file as a whole says.
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,9 @@ FILE_WEIGHT, FILE_RANK_CONSTANT = 1.2, 15
 
 MAX_RANKED_FILES: Final = 50
 """Files that give points to their chunks."""
+
+MAX_CACHED_WORDS: Final = 1000
+"""Words whose files are kept: few words make up most questions."""
 
 FREQUENCY_SATURATION, LENGTH_SHARE = 2.0, 0.75
 """The constants of BM25, `k1` and `b`."""
@@ -38,6 +41,7 @@ class FileEvidence:
 
     def __init__(self, shards: Sequence[ShardColumns]) -> None:
         self._shards = shards
+        self._find_cached_word = lru_cache(maxsize=MAX_CACHED_WORDS)(self._find_word)
         counts = [shard.file_count for shard in shards]
         self._starts = [sum(counts[:number]) for number in range(len(counts))]
         self._file_count = sum(counts)
@@ -47,6 +51,12 @@ class FileEvidence:
         """The number of the file of every chunk."""
         pairs = zip(self._shards, self._starts, strict=True)
         return np.concatenate([shard.file_by_chunk + np.int32(start) for shard, start in pairs])
+
+    @cached_property
+    def _first_chunks(self) -> list[int]:
+        """The first chunk of every file, and the end of the last."""
+        first_chunks: list[int] = np.searchsorted(self.file_by_chunk, np.arange(self._file_count + 1)).tolist()
+        return first_chunks
 
     @cached_property
     def _length_norms(self) -> FileScores:
@@ -66,10 +76,10 @@ class FileEvidence:
         """Return the score of every file for the stems of a question."""
         scores = np.zeros(self._file_count, np.float32)
         for stem in stems:
-            files, counts = self._find_word(stem)
+            files, counts = self._find_cached_word(stem)
             frequencies = counts * np.float32(FREQUENCY_SATURATION + 1) / (counts + self._length_norms[files])
             scores[files] += self._compute_rarity(files) * frequencies
-            files, _ = self._find_word(PATH_WORD_PREFIX + stem)
+            files, _ = self._find_cached_word(PATH_WORD_PREFIX + stem)
             scores[files] += PATH_MATCH_WEIGHT * self._compute_rarity(files)
         return scores
 
@@ -106,10 +116,11 @@ class FileEvidence:
             for position, file in zip(candidates.tolist(), files, strict=True)
             if file in points_by_file
         }
+        starts = self._first_chunks
         for file in points_by_file.keys() - set(files):
-            first, last = np.searchsorted(self.file_by_chunk, (file, file + 1))
-            chunks = first + np.flatnonzero(mask[first:last])
+            first = starts[file]
+            chunks = mask[first : starts[file + 1]].nonzero()[0]
             if len(chunks):
-                chosen = chunks[0] if cosines is None else chunks[np.argmax(cosines[chunks])]
-                points[int(chosen)] = points_by_file[file]
+                chosen = chunks[0] if cosines is None else chunks[cosines[first + chunks].argmax()]
+                points[first + int(chosen)] = points_by_file[file]
         return points
