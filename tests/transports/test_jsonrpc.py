@@ -48,8 +48,8 @@ def test_a_message_without_an_id_is_a_notification() -> None:
 
 
 def test_an_answer_is_a_response_and_not_a_request() -> None:
-    assert parse_message(b'{"jsonrpc":"2.0","id":1,"result":{}}') == Response(1)
-    assert parse_message(b'{"jsonrpc":"2.0","id":1,"error":{}}') == Response(1)
+    assert parse_message(b'{"jsonrpc":"2.0","id":1,"result":{}}') == Response(1, {})
+    assert parse_message(b'{"jsonrpc":"2.0","id":1,"error":{}}') == Response(1, error={})
 
 
 @given(st.text() | st.integers(), json_value)

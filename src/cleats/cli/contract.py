@@ -135,7 +135,9 @@ def diff(
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option("--config", "config_path", type=click.Path(path_type=Path), help="Read rules from this file.")
 def changelog(old: Path, new: Path, *, config_path: Path | None) -> None:
-    """Write the changes between two snapshot files as sections of a changelog, in Markdown.
+    """Write the changes between two files as a changelog.
+
+    The sections are Markdown: Breaking, Added and Changed.
 
     Example: cleats contract changelog before.json after.json
     """
@@ -351,7 +353,7 @@ def _find_server_problem(
 @contract.command()
 @click.argument("rule", callback=check_rule_names, shell_complete=completion.make_completer(lambda: RULES))
 def explain(rule: str) -> None:
-    """Explain a rule: what it means, which bump it needs, an example, and what to do.
+    """Explain a rule, with an example and what to do.
 
     Example: cleats contract explain INPUT_NARROWED
     """

@@ -40,7 +40,11 @@ def server_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerPair
     world.write_file("README.md", "# Title\n\nSome words about first things.\n")
     world.build_index()
     (world.root / "bare" / ".git").mkdir(parents=True)
-    environ: dict[str, Any] = {"CLEATS_CACHE_DIR": str(world.cache), "CLEATS_INDEX_LINT": "off"}
+    environ: dict[str, Any] = {
+        "CLEATS_CACHE_DIR": str(world.cache),
+        "CLEATS_INDEX_LINT": "off",
+        "CLEATS_AUTO_INDEX": "off",
+    }
     repo = ("--repo", str(world.root))
     with (
         start_server(*SERVE_COMMAND, *repo, home=home, **environ) as peer,

@@ -184,7 +184,7 @@ def test_outline_lists_a_file_a_folder_and_the_repository(client: ExploreClient)
     folder = client.read_answer("outline", path="shop")
     repository = client.read_answer("outline")
 
-    assert file.splitlines()[1:3] == ["6 class Cart", " 9 __init__()"]
+    assert file.splitlines()[1:4] == ["3 constant MAX_ITEMS", "6 class Cart", " 9 __init__()"]
     assert "shop/cart.py (24)" in folder
     assert "web/" not in folder
     assert repository.startswith("project: ")

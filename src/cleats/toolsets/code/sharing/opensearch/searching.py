@@ -18,6 +18,7 @@ from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.digest import load_word_table
 from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.search.filter_effects import FilterEffect
 from cleats.toolsets.code.search.fusion import (
     BODY_KINDS,
     KIND_WEIGHTS,
@@ -33,7 +34,6 @@ from cleats.toolsets.code.search.hit_details import SearchHit
 from cleats.toolsets.code.search.ranking import MENTION_BONUS, SearchPlan, plan_search
 from cleats.toolsets.code.search.retrieval import (
     MIN_FETCHED_CHUNKS,
-    FilterEffect,
     SearchResult,
     rank_by_meaning,
     select_best,
