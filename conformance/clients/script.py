@@ -61,7 +61,7 @@ def judge_cut_answer(answer: str) -> str:
 
 def judge_progress(answer: str) -> str:
     """Accept an answer from the index, or one that shows that the build goes on."""
-    if "No index yet" in answer and "(being built" not in answer:
+    if "No index yet" in answer and "(index being built" not in answer:
         return f"the index is not being built: {shorten(answer)}"
     return require("billing/refunds.py")(answer)
 
@@ -71,7 +71,7 @@ FULL_SCRIPT: Sequence[ScriptStep] = (
         "find_code",
         "find_code",
         {"query": "how is money returned to a customer"},
-        require("No index yet (being built", "billing/refunds.py", "pay_back_refund"),
+        require("No index yet (index being built", "billing/refunds.py", "pay_back_refund"),
     ),
     ScriptStep(
         "grep_code",
