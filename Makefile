@@ -10,7 +10,7 @@ QUICK  := tests/contract tests/runtime tests/settings tests/project/test_naming.
           $(addprefix tests/toolsets/code/,query search/test_filters.py discovery analysis/formats) \
           $(addprefix tests/toolsets/launch/,gates/test_pages.py drive/test_states.py test_pages.py test_profiles.py)
 
-.PHONY: help setup demo test quick lint contract docs picture conformance bench lock clean
+.PHONY: help setup demo test quick lint contract docs picture conformance clients bench lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -50,10 +50,13 @@ docs: $(READY) ## Write the references, build the site, follow its links and run
 picture: $(READY) ## Record the picture of a terminal from the running program
 	$(BIN)/python -m book.picture
 
-conformance: $(READY) ## The official MCP suite, the Inspector, real agents, the types of OpenSearch (needs npm)
+conformance: $(READY) ## The official MCP suite, the Inspector, client libraries, the types of OpenSearch (needs npm)
 	$(BIN)/python -m conformance
-	$(BIN)/python -m conformance.clients
+	$(BIN)/python -m conformance.clients fastmcp_client mcp_sdk
 	$(BIN)/python -m conformance.opensearch
+
+clients: $(READY) ## Eight real agents and seven client libraries against a scripted model (needs npm, 4 GB, 15 minutes)
+	$(BIN)/python -m conformance.clients
 
 bench: $(READY) ## Every benchmark, side by side with its peers, as one table of ratios
 	$(BIN)/python -m bench.all

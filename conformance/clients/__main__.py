@@ -1,4 +1,4 @@
-"""The command: `python -m conformance.clients [NAME...]`, a part of `make conformance`.
+"""The command: `python -m conformance.clients [NAME...]`, also available as `make clients`.
 
 It runs real agent clients against a scripted model on this machine. Each is registered with what
 `cleats install` writes, in a home folder of its own, and works on a repository without an index.
