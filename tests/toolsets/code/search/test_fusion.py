@@ -81,7 +81,7 @@ def test_a_name_that_is_asked_for_brings_the_original_first(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "other",
-    [make_script("src/shop.ts", LONGER_PRICE_SOURCE, "total"), make_script("tests/shop.test.ts", LONGER_PRICE_SOURCE)],
+    [make_script("src/shop.ts", LONGER_PRICE_SOURCE, "total"), make_script("tests/price.test.ts", LONGER_PRICE_SOURCE)],
 )
 def test_what_has_no_original_is_no_copy(tmp_path: Path, other: ShopFile) -> None:
     engine = build_engine(tmp_path, make_script("dist/shop.js", PRICE_SOURCE), other)

@@ -6,7 +6,7 @@ they are first needed; caches between searches (the masks of filters) can be dro
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -30,13 +30,8 @@ from cleats.toolsets.code.query import filters
 from cleats.toolsets.code.query.filters import SearchFilter
 from cleats.toolsets.code.search import tantivy_backend
 from cleats.toolsets.code.search.expressions import Expression
-from cleats.toolsets.code.search.file_evidence import TEST_FILE_WEIGHT, FileEvidence, FileScores
 from cleats.toolsets.code.search.fusion import (
     BODY_KINDS,
-    DEPRECATED_PATTERN,
-    DEPRECATED_WEIGHT,
-    GENERATED_PATH_PATTERN,
-    GENERATED_WEIGHT,
     KIND_WEIGHTS,
     TEST_PATH_PATTERN,
     TEST_PATH_WEIGHT,
@@ -46,8 +41,6 @@ from cleats.toolsets.code.search.fusion import (
     weigh_bodies,
 )
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
-
-SEVERITY_RATINGS: Final = {"low": 1, "medium": 2, "high": 3, "critical": 4}
 
 MASK_CACHE_BYTES: Final = 16 << 20
 """Bytes of filter masks that are cached; an agent repeats the same filters."""
@@ -233,25 +226,6 @@ class SearchEngine:
         return np.where(self._test_mask, np.float32(TEST_PATH_WEIGHT), np.float32(1))
 
     @cached_property
-    def standing_weights(self) -> NDArray[np.float32]:
-        """The factor for the fused score of each chunk: deprecated and generated code is demoted."""
-        deprecated = self._concatenate([_mask_deprecated(columns) for columns in self.shards])
-        generated = self._concatenate([_mask_files(columns, GENERATED_PATH_PATTERN.search) for columns in self.shards])
-        weights = np.where(deprecated, np.float32(DEPRECATED_WEIGHT), np.float32(1))
-        return weights * np.where(generated, np.float32(GENERATED_WEIGHT), np.float32(1))
-
-    def compute_listing_keys(self, topics: Collection[str]) -> NDArray[np.int64] | None:
-        """Return the numbers by which a list of everything is ordered, highest first; None for paths.
-
-        Filters on history list what changed last first, filters on risk what is most severe.
-        """
-        if "risk" in topics:
-            return self._concatenate([_rate_severities(columns) for columns in self.shards])
-        if "history" in topics:
-            return self._concatenate([columns.get_numbers("modified").astype(np.int64) for columns in self.shards])
-        return None
-
-    @cached_property
     def body_weights(self) -> NDArray[np.float32]:
         """The factor for the list points of each chunk, by its body."""
         return self._concatenate([_compute_body_weights(columns) for columns in self.shards])
@@ -263,22 +237,6 @@ class SearchEngine:
             return candidates
         identities = list(map(self._identities.__getitem__, positions.tolist()))
         return mark_duplicates(candidates, self._test_mask[positions], identities)
-
-    def score_files(self, stems: Iterable[str], *, demote_tests: bool) -> FileScores:
-        """Return the score of every file for the stems of a question."""
-        scores = self.file_evidence.score_files(stems)
-        return scores * self._test_file_weights if demote_tests else scores
-
-    @cached_property
-    def file_evidence(self) -> FileEvidence:
-        """The words of whole files."""
-        return FileEvidence(self.shards)
-
-    @cached_property
-    def _test_file_weights(self) -> NDArray[np.float32]:
-        weights = np.ones(sum(columns.file_count for columns in self.shards), np.float32)
-        weights[self.file_evidence.file_by_chunk[self._test_mask]] = TEST_FILE_WEIGHT
-        return weights
 
     @cached_property
     def path_order(self) -> NDArray[np.int64]:
@@ -365,21 +323,6 @@ def _compute_body_weights(columns: ShardColumns) -> NDArray[np.float32]:
 
 def _mask_files(columns: ShardColumns, accepts_path: Callable[[str], object]) -> Mask:
     return np.asarray([bool(accepts_path(path)) for path in columns.paths.values()], np.bool_)[columns.file_by_chunk]
-
-
-def _mask_deprecated(columns: ShardColumns) -> Mask:
-    column = columns.get_column("decorator")
-    if column is None:
-        return np.zeros(columns.chunk_count, np.bool_)
-    return column.mask_owners(column.vocabulary.find(DEPRECATED_PATTERN, cased=False))
-
-
-def _rate_severities(columns: ShardColumns) -> NDArray[np.int64]:
-    ratings = np.zeros(columns.chunk_count, np.int64)
-    if (column := columns.get_column("riskSeverity")) is not None:
-        for number, severity in enumerate(column.vocabulary.values()):
-            ratings[column.get_owners(number)] = SEVERITY_RATINGS.get(severity, 0)
-    return ratings
 
 
 def _mask_prototypes(columns: ShardColumns) -> Mask:

@@ -31,21 +31,6 @@ TEST_PATH_PATTERN: Final = re.compile(
     r"|[._-](?:test|spec)\.[^/.]+$|_test\.[^/.]+$|Tests?\.[^/.]+$"
 )
 
-DEPRECATED_WEIGHT, GENERATED_WEIGHT = 0.7, 0.7
-"""Factors for the fused score of deprecated and of generated code: what replaces it, or what it was
-generated from, has the same words."""
-
-DEPRECATED_PATTERN: Final = rb"\0[^\0]*(?:deprecated|obsolete)[^\0]*\0"
-"""Decorators that mark deprecated code: `@Deprecated`, `[Obsolete]`, `@available(*, deprecated)`."""
-
-DEPRECATED_STEM, GENERATED_STEM = "deprec", "generat"
-"""Stems in questions about such code."""
-
-GENERATED_PATH_PATTERN: Final = re.compile(
-    r"(?:^|/)(?:generated|__generated__)/|_pb2(?:_grpc)?\.pyi?$|\.pb\.(?:go|h|cc)$|\.g\.(?:cs|dart)$|_generated\.[^/.]+$"
-    r"|\.generated\.[^/.]+$|\.designer\.cs$"
-)
-
 DUPLICATE_WEIGHT: Final = 0.4
 """Factor for the fused score of a duplicate, so that five of them do not hide the rest."""
 
@@ -203,8 +188,6 @@ class RankAdjustments(Struct, frozen=True):
     """Factors for list points, by what each chunk does: the part `body`."""
     path_weights: NDArray[np.float32] | None = None
     """Factors for the whole score, by the path of each chunk: the part `place`."""
-    standing_weights: NDArray[np.float32] | None = None
-    """Factors for the whole score of deprecated and generated code: the part `standing`."""
     mark_duplicates: Callable[[Ids], Mask] | None = None
     """Marks the chunks, given in order, that duplicate others: the part `copy`."""
 
@@ -266,10 +249,6 @@ def _compute_adjustments(
         change = scores * (adjustments.path_weights[positions] - 1)
         scores = scores + change
         yield "place", change
-    if adjustments.standing_weights is not None:
-        change = scores * (adjustments.standing_weights[positions] - 1)
-        scores = scores + change
-        yield "standing", change
     if duplicates.any():
         yield "copy", scores * np.where(duplicates, DUPLICATE_WEIGHT - 1, 0.0)
 

@@ -1,8 +1,7 @@
 """The plan of a search: the lists to rank, and the weights of their matches.
 
-A question becomes several lists: one by stems, which finds other forms of a word, and one by unstemmed
-words, which puts literal matches first, and a third one of the places that have several of its words
-in a row, as a message has; its phrases and excluded words restrict the chunks. A
+A question becomes two lists: one by stems, which finds other forms of a word, and one by unstemmed
+words, which puts literal matches first; its phrases and excluded words restrict the chunks. A
 formula becomes one list of its matches. Names count more than text, paths less; chunks with all
 words of a short question come before those that lack one, and a symbol with exactly the name before
 everything. A name that a question is about adds the chunks of that name.
@@ -24,17 +23,13 @@ from cleats.toolsets.code.search.expressions import (
     AnyOf,
     ConstantScore,
     Expression,
-    SequenceMatch,
     WordMatch,
     match_phrase,
     match_term,
     translate_node,
 )
 
-EVERYTHING_LIST: Final = "everything"
-"""The name of the list of a query without words."""
-
-STEMS_LIST_WEIGHT, EXACT_LIST_WEIGHT, MESSAGE_LIST_WEIGHT, MEANING_LIST_WEIGHT = 1.0, 0.5, 0.5, 1.5
+STEMS_LIST_WEIGHT, EXACT_LIST_WEIGHT, MEANING_LIST_WEIGHT = 1.0, 0.5, 1.5
 """Weights of the lists in the fusion; docs/search-quality.md shows the effect of other values."""
 
 OWN_NAME_BOOST, LABEL_BOOST, SIGNATURE_BOOST, DOC_BOOST = 2.0, 0.5, 0.3, 0.25
@@ -50,10 +45,6 @@ ALL_WORDS_SCORE: Final = 1000.0
 MAX_SHORT_QUERY_WORDS: Final = 3
 """Words that are expected to occur together, unless they are a sentence: a sentence contains more
 than its subject, and the answer uses other words."""
-
-MESSAGE_WORDS, MIN_MESSAGE_CONTENT_WORDS, MAX_MESSAGE_SEQUENCES = 5, 4, 12
-"""Words in a row that a question may have from a message; how many of them are not stop words; and how many
-such sequences are looked for."""
 
 MAX_NAME_WORDS: Final = 5
 """Words that may be meant as one identifier: `get user by id`."""
@@ -114,7 +105,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     required_expression, excluded = _translate_constraints(query, cased=request.cased)
     symbol = _join_query_text(query).strip("`").rstrip("()").strip()
     if not (query.terms or query.phrases):
-        everything = PlannedList(EVERYTHING_LIST, STEMS_LIST_WEIGHT, MATCH_EVERYTHING)
+        everything = PlannedList("everything", STEMS_LIST_WEIGHT, MATCH_EVERYTHING)
         return SearchPlan((everything,), words, True, required=required_expression, excluded=excluded)
     return SearchPlan(
         _plan_lists(query, words, cased=request.cased),
@@ -160,17 +151,14 @@ def _plan_lists(query: Question, words: tuple[str, ...], *, cased: bool) -> tupl
     return (
         PlannedList("stems", STEMS_LIST_WEIGHT, _match_stems(words, is_terse=is_terse)),
         PlannedList("exact", EXACT_LIST_WEIGHT, _match_words(words, query, joined_name)),
-        *_plan_message(pieces, words),
     )
 
 
 def _select_words(request: SearchRequest) -> Iterator[str]:
     """Yield the distinct content words of a query; all words if there are none."""
     pieces = [piece for leaf in iterate_leaves(request.query) for piece in tokens.tokenize_text(leaf.text)]
-    content_words = [piece for piece in dict.fromkeys(pieces) if piece not in tokens.STOP_WORDS]
-    if len(content_words) > MAX_SHORT_QUERY_WORDS:
-        content_words = [word for word in content_words if word not in tokens.REPAIR_WORDS] or content_words
-    yield from (content_words or list(dict.fromkeys(pieces)))[:MAX_QUERY_WORDS]
+    content_words = [piece for piece in pieces if piece not in tokens.STOP_WORDS]
+    yield from list(dict.fromkeys(content_words or pieces))[:MAX_QUERY_WORDS]
 
 
 def _match_stems(words: tuple[str, ...], *, is_terse: bool) -> Expression:
@@ -206,13 +194,3 @@ def _match_words(words: tuple[str, ...], query: Question, joined_name: str) -> E
     if 1 < len(words) <= MAX_SHORT_QUERY_WORDS:
         parts.append(match_phrase(" ".join(words)))
     return AnyOf(tuple(parts))
-
-
-def _plan_message(pieces: list[str], words: tuple[str, ...]) -> Iterator[PlannedList]:
-    """Plan a list of the places that have words in a row: a question may repeat a message without quotes."""
-    starts = range(len(pieces) - MESSAGE_WORDS + 1)
-    windows = dict.fromkeys(tuple(pieces[start : start + MESSAGE_WORDS]) for start in starts)
-    telling = [window for window in windows if len(set(window).intersection(words)) >= MIN_MESSAGE_CONTENT_WORDS]
-    if telling:
-        matches = (SequenceMatch("words", window) for window in telling[:MAX_MESSAGE_SEQUENCES])
-        yield PlannedList("message", MESSAGE_LIST_WEIGHT, AnyOf(tuple(matches)))

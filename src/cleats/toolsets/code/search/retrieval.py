@@ -14,26 +14,16 @@ from numpy.typing import NDArray
 
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index import tokens
-from cleats.toolsets.code.index.columns import Ids, Mask, sort_unique
+from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.digest import MODES_BY_NUMBER
-from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME
 from cleats.toolsets.code.query.request import SearchRequest
 from cleats.toolsets.code.query.tree import Question
 from cleats.toolsets.code.search.engine import SearchBackend, SearchEngine
 from cleats.toolsets.code.search.filter_effects import FilterEffect, measure_filters
-from cleats.toolsets.code.search.fusion import (
-    DEPRECATED_STEM,
-    GENERATED_STEM,
-    FusedHit,
-    RankAdjustments,
-    RankedList,
-    fuse_lists,
-    score_named_chunks,
-)
+from cleats.toolsets.code.search.fusion import FusedHit, RankAdjustments, RankedList, fuse_lists, score_named_chunks
 from cleats.toolsets.code.search.hit_details import SearchHit
 from cleats.toolsets.code.search.ranking import (
     ALL_WORDS_SCORE,
-    EVERYTHING_LIST,
     MEANING_LIST_WEIGHT,
     MENTION_BONUS,
     TEST_QUESTION_STEMS,
@@ -147,58 +137,32 @@ class Retrieval:
         return {mode: mode_mask for mode, mode_mask in mode_masks.items() if mode_mask.any()}, bool(active)
 
     def _rank_hits(self, mode_masks: dict[Mode, Mask], *, is_filtered: bool) -> dict[Mode, list[SearchHit]]:
-        engine, plan = self._engine, self._plan
-        lists_by_mode = self._rank_planned_lists(mode_masks, is_filtered=is_filtered)
-        cosines = None
-        if self._request.use_meaning and not self._request.cased and plan.words:
-            cosines = engine.compute_cosines(plan.words)
-        symbol_bonuses = dict(self._find_named_chunks(plan.symbol, cased=self._request.cased))
-        mentioned = [self._find_named_chunks(name, cased=True) for name in plan.mentioned_names]
-        mention_bonuses = dict.fromkeys((position for position, _ in chain(*mentioned)), MENTION_BONUS)
-        name_bonuses = {"symbol": symbol_bonuses, "mention": mention_bonuses}
-        file_scores = None
-        if plan.words and not plan.is_strict:
-            stems = dict.fromkeys(map(tokens.stem_word, plan.words))
-            file_scores = engine.score_files(stems, demote_tests=should_demote_tests(self._request, plan))
-        hits: dict[Mode, list[SearchHit]] = {}
-        for mode, mode_mask in mode_masks.items():
-            ranked_lists, bonuses = lists_by_mode[mode], name_bonuses
-            if cosines is not None:
-                ranked_lists.append(rank_by_meaning(engine, cosines, mode_mask, self._limit, is_strict=plan.is_strict))
-            if file_scores is not None:
-                candidates = sort_unique(np.concatenate([item.positions for item in ranked_lists]))
-                file_points = engine.file_evidence.score_chunks(file_scores, candidates, mode_mask, cosines)
-                bonuses = name_bonuses | {"file": file_points}
-            hits[mode] = self._select_best(ranked_lists, bonuses, mode_mask)
-        return hits
-
-    def _rank_planned_lists(
-        self, mode_masks: Mapping[Mode, Mask], *, is_filtered: bool
-    ) -> dict[Mode, list[RankedList]]:
         lists_by_mode = {mode: list[RankedList]() for mode in mode_masks}
         modes = {
             MODES_BY_NUMBER.index(mode): mode_mask if is_filtered else None for mode, mode_mask in mode_masks.items()
         }
         for planned_list in self._plan.lists:
-            if planned_list.name == EVERYTHING_LIST:
-                for mode, ranked_lists in lists_by_mode.items():
-                    ranked_lists.append(self._list_everything(planned_list, mode_masks[mode]))
-                continue
             results = self._backend.rank(planned_list.expression, modes, self._limit)
             for mode, ranked_lists in lists_by_mode.items():
                 positions, scores = results[MODES_BY_NUMBER.index(mode)]
                 weights, order = self._engine.kind_weights[positions], self._engine.path_order[positions]
                 ranked_lists.append(weigh_list(planned_list, positions, scores, weights, order))
-        return lists_by_mode
-
-    def _list_everything(self, planned_list: PlannedList, mode_mask: Mask) -> RankedList:
-        """List all chunks by what the filters ask about, otherwise by path."""
-        topics = {ARGUMENTS_BY_NAME[item.argument].topic for item in self._request.filters}
-        keys, order = self._engine.compute_listing_keys(topics), self._engine.path_order
-        positions = np.flatnonzero(mode_mask).astype(np.int32)
-        best_first = np.lexsort((order[positions],) if keys is None else (order[positions], -keys[positions]))
-        listed = positions[best_first[: self._limit]]
-        return RankedList(planned_list.name, planned_list.weight, listed, np.zeros(len(listed), np.float32))
+        cosines = None
+        if self._request.use_meaning and not self._request.cased and self._plan.words:
+            cosines = self._engine.compute_cosines(self._plan.words)
+        symbol_bonuses = dict(self._find_named_chunks(self._plan.symbol, cased=self._request.cased))
+        mentioned = [self._find_named_chunks(name, cased=True) for name in self._plan.mentioned_names]
+        mention_bonuses = dict.fromkeys((position for position, _ in chain(*mentioned)), MENTION_BONUS)
+        name_bonuses = {"symbol": symbol_bonuses, "mention": mention_bonuses}
+        for mode, mode_mask in mode_masks.items():
+            if cosines is not None:
+                is_strict = self._plan.is_strict
+                ranked = rank_by_meaning(self._engine, cosines, mode_mask, self._limit, is_strict=is_strict)
+                lists_by_mode[mode].append(ranked)
+        return {
+            mode: self._select_best(mode_lists, name_bonuses, mode_masks[mode])
+            for mode, mode_lists in lists_by_mode.items()
+        }
 
     def _find_named_chunks(self, name: str, *, cased: bool) -> Iterator[tuple[int, float]]:
         engine = self._engine
@@ -217,7 +181,6 @@ class Retrieval:
         adjustments = RankAdjustments(
             body_weights=engine.body_weights if self._plan.words else None,
             path_weights=engine.test_weights if should_demote_tests(self._request, self._plan) else None,
-            standing_weights=engine.standing_weights if should_demote_standing(self._plan) else None,
             mark_duplicates=engine.mark_duplicates if self._plan.words else None,
         )
         order, top = engine.path_order, self._request.top
@@ -267,13 +230,6 @@ def should_demote_tests(request: SearchRequest, search_plan: SearchPlan) -> bool
     """Return whether to demote test code: if it is configured, unless the query is about tests."""
     about_tests = not TEST_QUESTION_STEMS.isdisjoint(map(tokens.stem_word, search_plan.words))
     return request.demote_tests and not about_tests
-
-
-def should_demote_standing(search_plan: SearchPlan) -> bool:
-    """Return whether to demote deprecated and generated code: unless the query is about it."""
-    return bool(search_plan.words) and {DEPRECATED_STEM, GENERATED_STEM}.isdisjoint(
-        map(tokens.stem_word, search_plan.words)
-    )
 
 
 def select_best(

@@ -195,6 +195,7 @@ CSHARP = table.load_table(
     declares={
         "namespace_declaration": _NAMESPACE_SYNTAX,
         "property_declaration event_declaration": _PROPERTY_SYNTAX,
+        "variable_declarator enum_member_declaration": table.DeclarationSyntax("constant", lines=3, top=True),
     },
     settle=_adjust_declaration,
     assigns={"enum_member_declaration": _FIELD_ASSIGNMENT},
