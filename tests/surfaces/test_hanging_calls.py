@@ -68,6 +68,7 @@ TOOLSETS_WITHOUT_COMMANDS = {"skills", "assets"}
 """Toolsets that start no process at all."""
 
 ALL_HANGING_CALLS = [(tool, arguments) for tool, rows in HANGING_CALLS.items() for arguments in rows]
+CODE_HANGING_CALLS = [row for row in ALL_HANGING_CALLS if not row[0].startswith("launch_")]
 SERVER_CALLS = [("index_status", {}), ("search", {"query": "alpha", "refresh": True}), ("build_index", {})]
 """Calls that differ in who runs git: a shared check, a check of the call, and a builder process."""
 
@@ -134,6 +135,24 @@ def test_a_cancelled_call_leaves_no_process(
         assert not [frame for frame in peer.read_remaining() if "result" in frame]
 
 
+@requirement("a:cancel:stops-the-work", "a:cancel:answer", "a:kill:all-descendants", "a:tests:cancellation")
+def test_a_call_cancelled_on_the_legacy_wire_is_answered_and_leaves_no_process(
+    world: IndexedRepository, commands: HangingCommands, tmp_path: Path
+) -> None:
+    words = (*SERVE_COMMAND, "--wire", "legacy")
+    with start_legacy_server(*words, home=tmp_path, ready=True, **make_environ(world, commands)) as peer:
+        commands.hang("git")
+        for number, (tool, arguments) in enumerate(CODE_HANGING_CALLS):
+            peer.send_call(number, tool, **arguments)
+            commands.wait_until_hanging()
+            peer.send_notification("$/cancelRequest", {"id": number})
+            answer = peer.wait_for_answer(number)["result"]
+            commands.wait_until_gone()
+
+            assert answer["isError"] is True
+            assert json.loads(answer["content"][0]["text"])["code"] == "CANCELLED"
+
+
 @requirement("a:timeout:kills-subprocesses", "a:kill:all-descendants", "a:tests:timeout", "b:timeout:tool-error")
 def test_a_late_call_leaves_no_process(world: IndexedRepository, commands: HangingCommands, tmp_path: Path) -> None:
     timeouts = ",".join(f"{tool}=4" for tool in HANGING_CALLS)
@@ -156,7 +175,7 @@ def begin_hanging_calls(peer: ServerPeer, commands: HangingCommands) -> None:
     for tool, arguments in LOOKING_CALLS.items():
         peer.send_call(tool, tool, **arguments)
         peer.wait_for_answer(tool)
-    for number, (tool, arguments) in enumerate(SERVER_CALLS):
+    for number, (tool, arguments) in enumerate(CODE_HANGING_CALLS):  # builds of one index wait for each other
         peer.send_call(number, tool, **arguments)
     commands.wait_until_hanging(len(SERVER_CALLS))
 
@@ -229,7 +248,7 @@ def test_an_http_server_ends_what_is_disconnected_cancelled_or_open_when_it_stop
     with open_web(tmp_path, world, commands) as web, ExitStack() as links:
         headers = open_mcp_headers(web)
         commands.hang("git")
-        for tool, arguments in SERVER_CALLS:
+        for tool, arguments in CODE_HANGING_CALLS:
             for path in (f"/tools/{tool}", f"/tools/{tool}/stream"):
                 with post_and_keep(web, path, arguments):
                     commands.wait_until_hanging()

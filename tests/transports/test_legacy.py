@@ -384,7 +384,7 @@ def test_progress_has_the_fields_of_the_spec_and_is_coalesced(tmp_path: Path) ->
         assert report["method"] == "notifications/progress"
         params = report["params"]
         assert params.keys() == {"id", "tool", "message", "stream", "phase", "ts"}
-        assert (params["id"], params["tool"], params["phase"]) == ("c", "count", "count")
+        assert (params["id"], params["tool"], params["phase"]) == ("c", "count", "stepping")
         assert params["stream"] == "info"
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", params["ts"])
     assert reports[-1]["params"]["message"] == "step 999"

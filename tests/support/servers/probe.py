@@ -46,7 +46,7 @@ async def block_until_stopped(args: Args, context: Context) -> dict[str, Any]:
 async def report_steps(args: Args, context: Context) -> dict[str, Any]:
     """Report progress far more often than it is forwarded."""
     for step in range(args["steps"]):
-        context.progress(f"step {step}", phase="count", done=step, total=args["steps"])
+        context.progress(f"step {step}", phase="stepping", done=step, total=args["steps"])
         await asyncio.sleep(0.001)
     return {"steps": args["steps"]}
 

@@ -407,7 +407,7 @@ def test_the_progress_of_any_tool_is_streamed_and_coalesced(web: WebServer) -> N
     assert names[0] == "start"
     assert names[-2:] == ["result", "done"]
     assert 1 <= names.count("progress") < 150  # on a machine that takes long for each step
-    assert events[-3][1]["result"] == {"phase": "count", "message": "step 299"}
+    assert events[-3][1]["result"] == {"phase": "stepping", "message": "step 299"}
     assert events[-2][1]["result"] == {"steps": 300}
 
 

@@ -399,7 +399,8 @@ def test_progress_rises_is_coalesced_and_keeps_the_last_report(tmp_path: Path) -
     assert numbers == sorted(set(numbers))
     # A bound on the count for the time it took, not on the time: three a second and the last one.
     assert 2 <= len(reports) <= seconds * 3 + 2
-    assert reports[-1]["message"] == "[count][phase=count] step 599"
+    assert all(re.fullmatch(r"\[count\]\[phase=stepping\] step \d+", report["message"]) for report in reports)
+    assert reports[-1]["message"] == "[count][phase=stepping] step 599"
 
 
 @requirement("b:progress:only-with-token")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ from cleats.toolsets.code.search import retrieval, tool
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.tool import SearchEnginePool
 from tests.support.indexes import QUICK_OPTIONS, IndexedRepository
+from tests.support.mcp_client import start_server
 from tests.support.requirements import requirement
 from tests.support.search import build_generation, build_shop_files
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
@@ -140,7 +142,7 @@ async def test_a_search_answers_from_the_index_and_says_when_it_is_stale(
     assert "refresh=true" in warnings[0]["hint"]
 
 
-@requirement("b:http:search-stream", "b:progress:mapping")
+@requirement("b:http:search-stream")
 async def test_a_search_says_that_it_runs_to_a_caller_who_asked(world: IndexedRepository) -> None:
     await asyncio.to_thread(world.build_index)
     reports: list[tuple[str, str]] = []
@@ -153,6 +155,27 @@ async def test_a_search_says_that_it_runs_to_a_caller_who_asked(world: IndexedRe
         await dispatcher.dispatch(call)
 
     assert reports == [("search", "Running search.")]
+
+
+@requirement("b:progress:mapping", "b:progress:no-extra-fields")
+def test_progress_of_a_tool_is_one_message_with_the_tool_and_the_phase(world: IndexedRepository) -> None:
+    world.build_index()
+    environ = {"CLEATS_CACHE_DIR": str(world.cache), "CLEATS_PROJECT_DIR": str(world.root), "CLEATS_TELEMETRY": "off"}
+    calls: list[tuple[str, dict[str, Any]]] = [("search", {"query": "first"}), ("bootstrap", {"skipIndex": True})]
+    with start_server(
+        sys.executable, "-m", "cleats", "serve", "code", home=world.folder, ready=True, **environ
+    ) as peer:
+        for tool_name, arguments in calls:
+            peer.send_call(tool_name, tool_name, {"progressToken": tool_name}, **arguments)
+            peer.wait_for_answer(tool_name)
+        peer.close_input()
+        notifications = peer.read_remaining()
+
+    messages = ["[search][phase=search] Running search.", "[bootstrap][phase=tooling] looking for tools"]
+    assert [frame["params"] for frame in notifications] == [
+        {"progressToken": tool_name, "progress": 1, "message": message}
+        for (tool_name, _), message in zip(calls, messages, strict=True)
+    ]
 
 
 async def test_refresh_brings_the_index_up_to_date_first(world: IndexedRepository) -> None:
