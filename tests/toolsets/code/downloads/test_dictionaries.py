@@ -245,6 +245,16 @@ def test_a_folder_that_is_a_file_is_said_to_be(world: DownloadClient) -> None:
     assert error.code is ErrorCode.INVALID_REQUEST
 
 
+def test_nothing_is_downloaded_if_one_of_the_wanted_lists_has_no_source(world: DownloadClient) -> None:
+    (world.root / "pt.txt").write_text("pt\n")
+
+    error = world.expect_error("download_dictionaries", url="pt=pt.txt", lang="pt,xx")
+
+    assert (error.code, "'xx'" in error.message) == (ErrorCode.INVALID_REQUEST, True)
+    downloaded = world.expect_result("download_dictionaries", url="pt=pt.txt")["downloaded"]
+    assert [item["name"] for item in downloaded] == ["pt"]
+
+
 def test_only_the_wanted_lists_of_several_are_downloaded(world: DownloadClient) -> None:
     for name in ("nl", "pt"):
         (world.root / f"{name}.txt").write_text(f"{name}\n")

@@ -115,16 +115,19 @@ class DictionaryFolder:
         """Download the lists of these names, else all with a source, else all of the manifest, unless up to date.
 
         Raises:
-            ToolError: a list cannot be downloaded; the lists before it are in place.
+            ToolError: INVALID_REQUEST, a list has no source, and nothing was downloaded; or a list cannot be
+                downloaded, and the lists before it are in place.
         """
         async with lock_folder(self.folder):
             manifest = read_manifest(self.folder)
             requested_names = named_sources if names is None else names
-            for name in requested_names or [BUILTIN_DICTIONARY, *manifest.dictionaries]:
-                source = named_sources.get(name) or self._find_source(name, manifest)
-                if source is None:
-                    self.skipped.append(_describe_builtin(name))
-                else:
+            sources_by_name = {
+                name: named_sources.get(name) or self._find_source(name, manifest)
+                for name in requested_names or [BUILTIN_DICTIONARY, *manifest.dictionaries]
+            }
+            self.skipped += [_describe_builtin(name) for name, source in sources_by_name.items() if source is None]
+            for name, source in sources_by_name.items():
+                if source is not None:
                     await self._ensure_dictionary(name, source, manifest, report)
 
     def _find_source(self, name: str, manifest: DictionaryManifest) -> DownloadSource | None:
