@@ -153,6 +153,43 @@ def test_a_failure_nobody_foresaw_is_two_lines_and_no_trace(shell: Shell) -> Non
     assert "cleats doctor" in result.stderr
 
 
+S3_SETTING = {"CLEATS_INDEX_URL": "s3://bucket/prefix"}
+DATABASE_SETTING = {"CLEATS_DATABASE_URL": "postgresql://localhost/none"}
+
+
+@requirement("a:error:table")
+@pytest.mark.parametrize(
+    ("words", "library", "setting"),
+    [
+        (("serve", "code"), "obstore", S3_SETTING),
+        (("http", "code", "--port", "0"), "obstore", S3_SETTING),
+        (("worker",), "psycopg", DATABASE_SETTING),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_setting_that_needs_an_extra_stops_a_server_with_the_name_of_the_extra(
+    shell: Shell, words: tuple[str, ...], library: str, setting: dict[str, str]
+) -> None:
+    (shell.folder / f"{library}.py").write_text("raise ImportError('broken')")
+
+    result = shell.run(*words, PYTHONPATH=str(shell.folder), **setting)
+
+    assert result.returncode == 2
+    assert f" needs the package {library}. (CAPABILITY_MISSING)\nInstall cleats[fleet].\n" in result.stderr
+    assert "ToolError" not in result.stderr
+    assert "ImportError" not in result.stderr
+
+
+def test_a_missing_extra_is_json_to_who_asked_for_json(shell: Shell) -> None:
+    (shell.folder / "obstore.py").write_text("raise ImportError('broken')")
+
+    result = shell.run("config", "--json", PYTHONPATH=str(shell.folder), **S3_SETTING)
+
+    assert result.returncode == 2
+    error = json.loads(result.stdout)["error"]
+    assert (error["code"], error["details"]["hint"]) == ("CAPABILITY_MISSING", "Install cleats[fleet].")
+
+
 @pytest.mark.parametrize("library", ["click", "msgspec"])
 def test_without_a_library_it_stands_on_the_command_says_how_to_get_it(shell: Shell, library: str) -> None:
     (shell.folder / f"{library}.py").write_text("raise ImportError('broken')")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,6 +17,9 @@ from cleats.cli.output import choose_color
 from cleats.cli.settings_loader import load_settings
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.settings import SettingError
+
+if TYPE_CHECKING:
+    from cleats.contract.errors import ToolError
 
 
 class CommandEntry(NamedTuple):
@@ -70,13 +73,11 @@ def wants_json(command_words: Sequence[str]) -> bool:
     return "--json" in options
 
 
-def print_error_as_json(message: str, *, is_usage_error: bool) -> None:
+def print_error_as_json(error: "ToolError") -> None:
     """Print a failure in the format of tool errors, so that a program need not read stderr."""
-    from cleats.cli.output import echo_json  # noqa: PLC0415 - only failures need them
-    from cleats.contract.errors import ErrorCode, ToolError  # noqa: PLC0415
+    from cleats.cli.output import echo_json  # noqa: PLC0415 - only failures need it
 
-    code = ErrorCode.INVALID_REQUEST if is_usage_error else ErrorCode.INTERNAL
-    echo_json({"ok": False, "error": ToolError(code, message).as_json()})
+    echo_json({"ok": False, "error": error.as_json()})
 
 
 BROKEN_PIPE_EXIT_CODE = 141
@@ -104,13 +105,15 @@ def _report_errors(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except (SettingError, click.ClickException) as error:
-        from cleats.cli.output import UnusableInput  # noqa: PLC0415 - only failures need it
+        from cleats.cli.output import UnusableInput  # noqa: PLC0415 - only failures need them
+        from cleats.contract.errors import ErrorCode, ToolError  # noqa: PLC0415
 
         click_error = error if isinstance(error, click.ClickException) else UnusableInput(str(error))
         if not as_json:
             raise click_error from None
         is_usage_error = click_error.exit_code == click.UsageError.exit_code
-        print_error_as_json(click_error.format_message(), is_usage_error=is_usage_error)
+        code = ErrorCode.INVALID_REQUEST if is_usage_error else ErrorCode.INTERNAL
+        print_error_as_json(ToolError(code, click_error.format_message()))
         sys.exit(click_error.exit_code)
 
 
@@ -223,11 +226,18 @@ def _run_command() -> None:
     except Exception as error:
         if os.environ.get("CLEATS_LOG_LEVEL") == "debug":
             raise
+        from cleats.contract.errors import ErrorCode, ToolError  # noqa: PLC0415 - only failures need them
+
         cause: Exception = error
         while isinstance(cause, ExceptionGroup):  # a task group's wrapping says nothing
             cause = cause.exceptions[0]
+        if isinstance(cause, ToolError):  # such as an extra that a setting needs
+            failure, code_text = cause, f" ({cause.code.name})"
+        else:
+            failure, code_text = ToolError(ErrorCode.INTERNAL, f"{type(cause).__name__}: {cause}"), ""
         if wants_json(sys.argv):
-            print_error_as_json(f"{type(cause).__name__}: {cause}", is_usage_error=False)
-        click.echo(f"Error: {type(cause).__name__}: {cause}", err=True)
-        click.echo("`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where.", err=True)
+            print_error_as_json(failure)
+        click.echo(f"Error: {failure.message}{code_text}", err=True)
+        default_hint = "`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where."
+        click.echo(failure.hint or default_hint, err=True)
         sys.exit(click.UsageError.exit_code)

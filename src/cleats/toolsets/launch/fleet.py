@@ -61,9 +61,9 @@ class RunQueue:
             OSError: the database does not answer.
             ToolError: CAPABILITY_MISSING, an extra is not installed.
         """
+        await to_thread.run_sync(_create_tables, self._url)  # first, as it says which extra is missing
         from procrastinate import App, PsycopgConnector  # noqa: PLC0415 - an extra
 
-        await to_thread.run_sync(_create_tables, self._url)
         logging.getLogger("procrastinate").setLevel(logging.WARNING)
         connector = PsycopgConnector(conninfo=self._url, min_size=1, max_size=4, timeout=self._connect_timeout)
         app = App(connector=connector)
@@ -115,9 +115,9 @@ class RunQueue:
 
 
 def _create_tables(url: str) -> None:
-    from procrastinate.schema import SchemaManager  # noqa: PLC0415 - an extra
-
     with postgres.open_connection(url) as connection:
+        from procrastinate.schema import SchemaManager  # noqa: PLC0415 - an extra
+
         postgres.create_tables(connection, "SELECT 1")  # one process at a time from here on
         row = connection.execute("SELECT to_regclass('procrastinate_jobs')").fetchone()
         if row is None or row[0] is None:
