@@ -5,9 +5,11 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -372,7 +374,8 @@ def serve_http(command: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--server", "no-such-command-anywhere"], "cannot be started"),
+        (["--server", "no-such-command-anywhere --flag"], "no-such-command-anywhere --flag: cannot be started"),
+        (["--server", "no-such-command-anywhere"], "is it installed, and is its folder in PATH?"),
         (["--server", f"'{sys.executable}' -c 'raise SystemExit(3)'"], "exit code 3"),
         (["--server", "'unfinished"], "No closing quotation"),
         (["--server", ""], "no command"),
@@ -388,6 +391,63 @@ def test_a_server_that_cannot_be_read_is_exit_code_2(shell: ContractShell, words
     assert result.code == 2
     assert why in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (401, "'Authorization: Bearer TOKEN' (--header"),
+        (403, "'Authorization: Bearer TOKEN' (--header"),
+        (404, "HTTP+SSE transport, often at /sse, is not supported"),
+        (405, "HTTP+SSE transport, often at /sse, is not supported"),
+        (500, "(HTTP 500)"),
+    ],
+)
+def test_a_refusal_over_http_names_the_address_the_status_and_what_to_do(
+    shell: ContractShell, status: int, advice: str
+) -> None:
+    with refuse_requests(status) as url:
+        result = shell.call("snapshot", "--url", url)
+
+    assert result.code == 2
+    assert url in result.stderr
+    assert f"HTTP {status}" in result.stderr
+    assert advice in result.stderr
+
+
+@contextmanager
+def refuse_requests(status: int) -> Iterator[str]:
+    """Serve HTTP that answers every request with one status."""
+
+    class RefusingHandler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_error(status)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), RefusingHandler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/mcp"
+        finally:
+            server.shutdown()
+            thread.join(COMMAND_TIMEOUT_SECONDS)
+
+
+@pytest.mark.anyio
+async def test_a_command_that_downloads_its_server_is_said_to_need_time_or_a_network(tmp_path: Path) -> None:
+    npx = tmp_path / "npx"
+    npx.write_text("#!/bin/sh\nexec cat > /dev/null\n")  # what npx does without a network: nothing
+    npx.chmod(0o755)
+
+    with pytest.raises(ServerFaultError) as caught:
+        await read_surface(command=f"'{npx}' -y some-server", timeout=0.5)
+
+    assert "-y some-server did not answer within 0.5 s" in str(caught.value)
+    assert "may still be downloading it, or have no network" in str(caught.value)
 
 
 def build_python_command(script: str) -> str:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import anyio
@@ -63,11 +64,30 @@ class ServerDiagnostics:
 
     stray_output: str = ""
     exit_code: int | None = None
+    http_status: int | None = None
+    """The last status with which the server refused a request."""
 
     def __str__(self) -> str:
+        if self.http_status is not None:
+            return f" (HTTP {self.http_status}){STATUS_ADVICE.get(self.http_status, '')}"
         ended = "" if self.exit_code is None else f"; it ended with exit code {self.exit_code}"
         suffix = f"; it wrote to stdout what is no JSON-RPC message: {self.stray_output!r}"
         return ended + (suffix if self.stray_output else "")
+
+
+AUTHORIZATION_ADVICE: Final = (
+    "; it wants authorization: send a header such as 'Authorization: Bearer TOKEN' "
+    "(--header, or headers in cleats-contract.toml)"
+)
+ADDRESS_ADVICE: Final = (
+    "; no MCP server with Streamable HTTP is at this address: check its path, which is often /mcp. "
+    "The older HTTP+SSE transport, often at /sse, is not supported"
+)
+STATUS_ADVICE: Final = {401: AUTHORIZATION_ADVICE, 403: AUTHORIZATION_ADVICE, 404: ADDRESS_ADVICE, 405: ADDRESS_ADVICE}
+"""What to do about an HTTP status."""
+
+DOWNLOADING_COMMANDS: Final = frozenset({"npx", "bunx", "pnpx", "uvx", "pipx", "docker"})
+"""Commands that fetch a server before they start it."""
 
 
 async def read_surface(
@@ -91,14 +111,15 @@ async def read_surface(
     diagnostics = ServerDiagnostics()
     if command is not None:
         argv = _split_command(command)
-        server_name, connect = argv[0], lambda: _start_server(argv, env, diagnostics, grace)
+        server_name, connect = command, lambda: _start_server(argv, env, diagnostics, grace)
     else:
-        server_name, connect = url or "", lambda: _open_remote(url or "", headers)
+        argv, server_name, connect = [], url or "", lambda: _open_remote(url or "", headers, diagnostics)
     try:
         with _silence_logger("mcp"), anyio.fail_after(timeout):
             return await _read_snapshot(connect)
     except TimeoutError:
-        raise ServerFaultError(f"{server_name} did not answer within {timeout:g} s{diagnostics}") from None
+        advice = _advise_on_timeout(argv)
+        raise ServerFaultError(f"{server_name} did not answer within {timeout:g} s{diagnostics}{advice}") from None
     except Exception as error:  # noqa: BLE001 - an untrusted server can make the SDK raise anything
         raise ServerFaultError(f"{server_name}: {_describe_error(error)}{diagnostics}") from None
 
@@ -220,12 +241,18 @@ def _describe_tool(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _open_remote(url: str, headers: Mapping[str, str] | None) -> AsyncIterator[Any]:
-    async with (
-        create_mcp_http_client(headers=dict(headers or {})) as http,
-        streamable_http_client(url, http_client=http) as streams,
-    ):
-        yield streams
+async def _open_remote(
+    url: str, headers: Mapping[str, str] | None, diagnostics: ServerDiagnostics
+) -> AsyncIterator[Any]:
+    async def note_status(response: Any) -> None:
+        # Only requests with a message count: a server may refuse the stream of notifications.
+        if response.request.method == "POST":
+            diagnostics.http_status = response.status_code if response.is_error else None
+
+    async with create_mcp_http_client(headers=dict(headers or {})) as http:
+        http.event_hooks["response"].append(note_status)
+        async with streamable_http_client(url, http_client=http) as streams:
+            yield streams
 
 
 @asynccontextmanager
@@ -289,10 +316,19 @@ def _iter_causes(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
+def _advise_on_timeout(argv: list[str]) -> str:
+    if not argv or Path(argv[0]).stem not in DOWNLOADING_COMMANDS:
+        return ""
+    return (
+        f"; {argv[0]} may still be downloading it, or have no network: "
+        "install the server beforehand, or raise the limit with --timeout"
+    )
+
+
 def _describe_error(error: BaseException) -> str:
     cause = next(_iter_causes(error))
     if isinstance(cause, process.StartError):
-        return f"cannot be started: {cause.reason}"
+        return f"cannot be started: {cause.reason}; is it installed, and is its folder in PATH?"
     if isinstance(cause, MCPError):
         return cause.message
     if isinstance(cause, ValidationError):
