@@ -23,7 +23,7 @@ from cleats.contract.compat import (
     render_sarif,
     render_text,
 )
-from cleats.contract.compat.findings import ContractSide
+from cleats.contract.compat.findings import ContractSide, Witness
 from cleats.contract.compat.schema_diff import compare_schemas
 from cleats.contract.compat.schema_walk import SchemaWalk
 from tests.support.requirements import requirement
@@ -258,6 +258,52 @@ def test_a_value_that_becomes_one_of_several_shapes_is_one_change() -> None:
 
     assert finding.rule.level is BumpLevel.MAJOR
     assert finding.witness is not None
+
+
+def test_an_argument_that_accepts_everything_now_has_lost_no_names() -> None:
+    node = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}
+    definitions = {"$defs": {"node": node}}
+    for before in (node, {"$ref": "#/$defs/node"}):
+        old, new = ({"type": "object", "properties": {"a": part}, **definitions} for part in (before, {"title": "A"}))
+
+        findings = compare_schemas(old, new, ContractSide.INPUT)
+
+        assert {finding.rule.id for finding in findings} <= {"INPUT_WIDENED", "INPUT_DOCS_CHANGED"}
+
+
+def test_another_type_is_one_change() -> None:
+    old = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}}
+    new = {"type": "object", "properties": {"a": {"type": "object", "required": ["b"], "properties": {"b": {}}}}}
+
+    [finding] = compare_schemas(old, new, ContractSide.INPUT)
+
+    assert finding.rule.id == "INPUT_TYPE_CHANGED"
+    assert finding.witness == Witness({"a": []})
+
+
+def test_a_finding_says_in_words_what_is_true() -> None:
+    old = build_contract(
+        tools={"search": build_tool(inputSchema={"type": "object"})},
+        capabilities={"tools": {}, "experimental": {}},
+        server={"name": "a", "version": "1"},
+    )
+    new = build_contract(
+        tools={
+            "search": build_tool(inputSchema={"type": "object", "additionalProperties": False})
+            | {"title": "Search", "annotations": {"readOnlyHint": True, "openWorldHint": False}}
+        },
+        capabilities={"tools": {}},
+        server={"name": "a", "version": "2"},
+    )
+
+    messages = {finding.rule.id: finding.message for finding in compare_snapshots(old, new).findings}
+
+    assert messages == {
+        "INPUT_NARROWED": "Names that are not listed are refused now.",
+        "SERVER_CHANGED": '`version` was "1" and is "2".',
+        "TITLE_CHANGED": 'Is new: "Search".',
+        "ANNOTATION_SAFER": "By its annotations it no longer reaches outside.",
+    }
 
 
 def test_a_name_that_property_names_announce_is_known() -> None:
@@ -777,6 +823,24 @@ def test_a_witness_was_accepted_before_and_is_refused_now(old: Json, new: Json) 
     assert finding.witness is not None
     assert accepts_value(old, finding.witness.instance)
     assert not accepts_value(new, finding.witness.instance)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"additionalProperties": {"not": {"type": "number"}}}, {"additionalProperties": {}}),
+        ({"minProperties": 2, "dependentRequired": {"b": ["a"]}}, {"minProperties": 2}),
+        ({"oneOf": [{"const": "ab"}, {"type": "null"}], "type": ["string", "null"]}, {"oneOf": [{}, {"type": "null"}]}),
+        ({"prefixItems": [{"not": {"type": "number"}}]}, {"prefixItems": [{}]}),
+    ],
+    ids=["unlisted names", "too few properties", "an empty branch", "the first item"],
+)
+def test_a_witness_is_found_where_the_new_schema_says_little(old: Json, new: Json) -> None:
+    [breaking, *_] = compare_schemas(old, new, ContractSide.OUTPUT)
+
+    assert breaking.witness is not None
+    assert accepts_value(new, breaking.witness.instance)
+    assert not accepts_value(old, breaking.witness.instance)
 
 
 def test_a_witness_holds_against_the_contract_as_it_was_and_not_as_it_is_forgiven() -> None:

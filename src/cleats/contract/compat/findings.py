@@ -170,6 +170,8 @@ def describe_changed_keywords(old: dict[str, Any], new: dict[str, Any], keywords
 
 def describe_value_change(old: Any, new: Any) -> str:
     """Describe a value that became another."""
+    if old is None or new is None:
+        return f"Is new: {format_value(new)}." if old is None else f"Is gone: {format_value(old)}."
     return f"Was {format_value(old)}, is {format_value(new)}."
 
 

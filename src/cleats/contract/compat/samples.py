@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import Any, Final
 
 import jsonschema_rs
@@ -28,6 +28,9 @@ MAX_MULTIPLES: Final = 8
 
 MAX_OBJECT_DEPTH: Final = 6
 """The nesting depth of sample objects; recursive schemas would never end."""
+
+MAX_FILLERS: Final = 20
+"""The number of properties added to a sample that has too few."""
 
 MAX_SAMPLE_LENGTH: Final = 2000
 """In characters or items: a higher limit is not tried, since its witness would be unreadable."""
@@ -144,8 +147,10 @@ class SampleMaker:
         known_branches = {encode_canonical(branch) for branch in counterpart.get(keyword, [])}
         new_branches_first = sorted(schema[keyword], key=lambda branch: encode_canonical(branch) in known_branches)
         series = []
-        for branch in filter(_as_dict, new_branches_first) if depth > 0 else ():
-            merged = _merge_schemas(rest, self._flatten_schema(branch, self._root))
+        for branch in new_branches_first if depth > 0 else ():
+            if branch is False:
+                continue
+            merged = _merge_schemas(rest, self._flatten_schema(_as_dict(branch), self._root))
             if kind in list_types(merged):
                 series.append(self._make_typed_values(merged, {}, kind, depth - 1))
         return _interleave(*series)
@@ -154,35 +159,44 @@ class SampleMaker:
         self, schema: dict[str, Any], counterpart: dict[str, Any], depth: int
     ) -> Iterator[dict[str, Any]]:
         counterpart_properties = _as_dict(counterpart.get("properties"))
-        rest = schema.get("additionalProperties", True)
+        counterpart_rest = counterpart.get("additionalProperties", True)
         values_by_name = {
-            name: self.list_values(part, counterpart_properties.get(name, False), depth - 1)
+            name: self.list_values(part, counterpart_properties.get(name, counterpart_rest), depth - 1)
             for name, part in schema.get("properties", {}).items()
         }
+        unlisted_values = self._list_unlisted_values(schema, counterpart_rest, depth)
         base: dict[str, Any] = {}
         for name in schema.get("required", []):
-            values = values_by_name.get(name) or self.list_values(rest, False, depth - 1)
+            values = values_by_name.get(name) or unlisted_values
             if not values:
                 return
             base[name] = values[0]
         yield base
-        yield from _interleave(
+        objects = _interleave(
             *(_set_property(base, name, values) for name, values in values_by_name.items()),
-            self._make_objects_with_unlisted_names(base, schema, rest, depth),
+            self._make_objects_with_unlisted_names(base, schema, unlisted_values),
         )
+        fillers = {f"other{index}": value for index, value in enumerate(unlisted_values[:1] * _get_minimum(schema))}
+        for sample in objects:
+            yield sample
+            if len(sample) < _get_minimum(schema):
+                yield {**fillers, **sample}
         yield base | {name: values[0] for name, values in values_by_name.items() if values}
 
+    def _list_unlisted_values(self, schema: dict[str, Any], counterpart_rest: Schema, depth: int) -> list[Any]:
+        """Return values for names that the schema does not list."""
+        unlisted_schemas = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties", True)]
+        return list(
+            chain.from_iterable(
+                self.list_values(unlisted_schema, counterpart_rest, depth - 1) for unlisted_schema in unlisted_schemas
+            )
+        )
+
     def _make_objects_with_unlisted_names(
-        self, base: dict[str, Any], schema: dict[str, Any], rest: Schema, depth: int
+        self, base: dict[str, Any], schema: dict[str, Any], values: Sequence[Any]
     ) -> Iterator[dict[str, Any]]:
         """Yield objects with names that the schema does not list, one and many."""
         unlisted_names = [name for name in self._names if name not in schema.get("properties", {})]
-        unlisted_schemas = [*schema.get("patternProperties", {}).values(), rest]
-        values = list(
-            chain.from_iterable(
-                self.list_values(unlisted_schema, False, depth - 1) for unlisted_schema in unlisted_schemas
-            )
-        )
         if not values:
             return
         for name in [*unlisted_names, *self._texts[:8]]:
@@ -191,10 +205,16 @@ class SampleMaker:
             yield {**base, **{f"other{index}": values[0] for index in range(count - len(base))}}
 
     def _make_arrays(self, schema: dict[str, Any], counterpart: dict[str, Any], depth: int) -> Iterator[list[Any]]:
-        prefix = [self.list_values(part, False, depth - 1) for part in schema.get("prefixItems", [])]
+        counterpart_items = counterpart.get("items", True)
+        pairs = zip_longest(schema.get("prefixItems", []), counterpart.get("prefixItems", []))
+        prefix = [
+            self.list_values(part, counterpart_items if other is None else other, depth - 1)
+            for part, other in pairs
+            if part is not None
+        ]
         items = schema.get("items", True)
         items = items if isinstance(items, dict | bool) else True
-        rest = self.list_values(items, counterpart.get("items", True), depth - 1)
+        rest = self.list_values(items, counterpart_items, depth - 1)
         first_items = [values[0] for values in prefix if values]
         yield []
         yield first_items
@@ -296,6 +316,11 @@ def _list_property_names(part: dict[str, Any]) -> Iterator[str]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _get_minimum(schema: dict[str, Any]) -> int:
+    """Return the least number of properties, as far as a sample is that large."""
+    return min(int(schema.get("minProperties", 0)), MAX_FILLERS)
 
 
 def _as_dict(value: Any) -> dict[str, Any]:

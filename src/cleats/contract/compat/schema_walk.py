@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cleats.contract.compat.containment import (
+    CATCH_ALL_KEYWORDS,
     CoverageVerdict,
     OptionalAdditions,
     PropertyNames,
@@ -101,12 +102,11 @@ class SchemaWalk:
             )
             return
         self._compare_remarks(old, new)
-        if _has_branches(old.body) is not _has_branches(new.body):
-            # Alternatives that come or go are one change, however many keywords it takes to write them.
-            before, after = (
-                {key: value for key, value in body.items() if key not in REMARK_KEYWORDS and not is_annotation(key)}
-                for body in (old.body, new.body)
-            )
+        before, after = (
+            {key: value for key, value in body.items() if key not in REMARK_KEYWORDS and not is_annotation(key)}
+            for body in (old.body, new.body)
+        )
+        if _is_another_shape(before, after) or (new.pointer and not (before and after)):
             self._compare_leaves(new.pointer, before, after, old.outer_names)
             return
         self._compare_properties(old, new)
@@ -256,7 +256,7 @@ class SchemaWalk:
             if not is_same_json(old, new):
                 self._add_change(ChangeKind.REWRITTEN, path, describe_changed_keywords(old, new))
             return
-        self._add_change(self._classify_change(verdict, old, new), path, describe_changed_keywords(old, new))
+        self._add_change(self._classify_change(verdict, old, new), path, _describe_change(path, old, new))
 
     def _classify_change(self, verdict: CoverageVerdict, old: dict[str, Any], new: dict[str, Any]) -> ChangeKind:
         accepts_more = (verdict is CoverageVerdict.YES) is (self.side is ContractSide.INPUT)
@@ -342,8 +342,19 @@ def _is_same_default(old: dict[str, Any], new: dict[str, Any]) -> bool:
     return is_same_json(before, after) or (isinstance(before, int | float) and is_same_number)
 
 
-def _has_branches(schema: dict[str, Any]) -> bool:
-    return "anyOf" in schema or "oneOf" in schema
+def _describe_change(path: str, old: dict[str, Any], new: dict[str, Any]) -> str:
+    *_, holder, keyword = ("", *path.split("/"))
+    if keyword in CATCH_ALL_KEYWORDS and holder != "properties" and {"not": {}} in (old, new):
+        return f"Names that are not listed are {'refused' if new == {'not': {}} else 'allowed'} now."
+    return describe_changed_keywords(old, new)
+
+
+def _is_another_shape(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Return True for alternatives that come or go, or another type: one change, however many keywords it takes."""
+    if ("anyOf" in old or "oneOf" in old) is not ("anyOf" in new or "oneOf" in new):
+        return True
+    before, after = ({*list_types(body), *(["integer"] if "number" in list_types(body) else [])} for body in (old, new))
+    return before.isdisjoint(after)
 
 
 def _drop_documentation(schema: Schema) -> Schema:

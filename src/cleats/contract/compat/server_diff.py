@@ -106,10 +106,13 @@ def _compare_capabilities(old: Any, new: Any) -> Iterator[ContractFinding]:
 
 
 def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every capability with its path; an object counts as offered."""
+    """Yield every capability with its path; an object counts as offered.
+
+    `experimental` and `extensions` offer nothing by themselves: only what they hold is offered.
+    """
     for key, part in value.items():
         if isinstance(part, dict):
-            yield prefix + key, True
+            yield prefix + key, bool(prefix) or key not in {"experimental", "extensions"}
             yield from _flatten(part, f"{prefix}{key}/")
         else:
             yield prefix + key, part if isinstance(part, bool) else encode_canonical(part)

@@ -64,7 +64,8 @@ def _compare_top_level(old: SnapshotEntry, new: SnapshotEntry) -> Iterator[Contr
         VERSION_FIELDS | SERVER_FIELDS | {"semantics", "envelope", "errors", "tools", "server", "instructions"}
     )
     if not is_same_json(old.get("server"), new.get("server")):
-        yield make_finding("SERVER_CHANGED", "/server", describe_value_change(old.get("server"), new.get("server")))
+        message = describe_changed_keywords(old.get("server", {}), new.get("server", {}))
+        yield make_finding("SERVER_CHANGED", "/server", message)
     if not is_same_json(old.get("instructions"), new.get("instructions")):
         yield _make_text_finding(
             "INSTRUCTIONS_CHANGED", "/instructions", old.get("instructions"), new.get("instructions")
@@ -231,9 +232,13 @@ def _compare_annotations(old: SnapshotEntry | None, new: SnapshotEntry | None) -
     added_risks = [risk for risk, applies in new_risks.items() if applies and not old_risks[risk]]
     removed_risks = [risk for risk, applies in new_risks.items() if not applies and old_risks[risk]]
     if added_risks:
-        yield make_finding("ANNOTATION_LESS_SAFE", "/annotations", f"Now {', '.join(added_risks)}.")
+        yield make_finding(
+            "ANNOTATION_LESS_SAFE", "/annotations", f"By its annotations it now {', '.join(added_risks)}."
+        )
     if removed_risks:
-        yield make_finding("ANNOTATION_SAFER", "/annotations", f"No longer {', '.join(removed_risks)}.")
+        yield make_finding(
+            "ANNOTATION_SAFER", "/annotations", f"By its annotations it no longer {', '.join(removed_risks)}."
+        )
     unknown_hints = [
         {key: value for key, value in hints.items() if key not in ANNOTATION_DEFAULTS} for hints in (before, after)
     ]
