@@ -70,7 +70,7 @@ SEARCH_CASES = [
     _search("case", True, False, query="TALLY"),
     _search("caseTokens", True, False, query="TALLY"),
     _search("ann", True, False, query="sum of all prices"),
-    _search("backend", "tantivy", "memory", query="order total"),
+    _search("backend", "tantivy", "memory", query="order total", explain=True),
     _search("path", "desk.go"),
     _search("file", "desk.go"),
     _search("ext", "go"),
