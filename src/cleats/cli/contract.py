@@ -2,9 +2,10 @@
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -41,6 +42,10 @@ from cleats.settings import Settings
 
 LOCK_FILE_PATH = Path("mcp-contract.json")
 LEVEL_NAMES = [level.value for level in BumpLevel][1:]
+
+
+def _path_option(name: str, default: Path, about: str) -> Callable[[Any], Any]:
+    return click.option(name, type=click.Path(path_type=Path), default=default, show_default=True, help=about)
 
 
 @click.group()
@@ -150,23 +155,11 @@ def changelog(old: Path, new: Path, *, config_path: Path | None) -> None:
 
 @contract.command()
 @with_server_options
-@click.option(
-    "--against",
-    type=click.Path(path_type=Path),
-    default=COMMITTED_SNAPSHOT_PATH,
-    show_default=True,
-    help="The committed snapshot of our own contract, or of the toolset's.",
-)
+@_path_option("--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot of our own contract, or of the toolset's.")
 @click.option(
     "--against-ref", metavar="REF", help="Measure the bump against that file as it is in a git commit, say origin/main."
 )
-@click.option(
-    "--lock",
-    type=click.Path(path_type=Path),
-    default=LOCK_FILE_PATH,
-    show_default=True,
-    help="The lock file of another server.",
-)
+@_path_option("--lock", LOCK_FILE_PATH, "The lock file of another server.")
 @click.option("--accept", "--update", is_flag=True, help="Write the file; our own contract only with the right bump.")
 @click.option(
     "--fail-on",
@@ -288,12 +281,8 @@ def _check_own_contract(
 
 @contract.command()
 @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
-@click.option(
-    "--against",
-    type=click.Path(path_type=Path),
-    default=COMMITTED_SNAPSHOT_PATH,
-    show_default=True,
-    help="The committed snapshot; the releases are in the folder `released` beside it.",
+@_path_option(
+    "--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot; the releases are in the folder `released` beside it."
 )
 @click.option("--replace", "is_replacement", is_flag=True, help="Record the version again, if nobody has it yet.")
 @with_style_options
