@@ -8,6 +8,10 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 REPOSITORY_ROOT = Path(__file__).parents[1]
 
@@ -35,6 +39,8 @@ class BookPage:
     path: str
     """The path from the root of the repository, with slashes."""
     tokens: tuple[Token, ...]
+    text: str = ""
+    """The Markdown of the page."""
 
     @property
     def title(self) -> str:
@@ -77,13 +83,23 @@ def make_slug(heading: str) -> str:
 @cache
 def get_parser() -> MarkdownIt:
     """Return a parser for the part of GitHub's Markdown that is used here."""
-    return MarkdownIt("commonmark").enable("table").enable("strikethrough")
+    return MarkdownIt("commonmark", {"highlight": highlight_code}).enable("table").enable("strikethrough")
+
+
+def highlight_code(text: str, language: str, _attributes: str) -> str:
+    """Return a block of code as HTML with highlighting, or nothing for a language without a lexer."""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False)
+    except ClassNotFound:
+        return ""
+    highlighted: str = highlight(text, lexer, HtmlFormatter(nowrap=True))
+    return highlighted
 
 
 def read_page(path: Path) -> BookPage:
     """Parse one page."""
-    tokens = get_parser().parse(path.read_text(encoding="utf-8"))
-    return BookPage(path.relative_to(REPOSITORY_ROOT).as_posix(), tuple(tokens))
+    text = path.read_text(encoding="utf-8")
+    return BookPage(path.relative_to(REPOSITORY_ROOT).as_posix(), tuple(get_parser().parse(text)), text)
 
 
 def read_all_pages() -> list[BookPage]:

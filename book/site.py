@@ -1,8 +1,10 @@
 """The site: every page as HTML, with every internal link checked."""
 
 import html
+import json
 import os
 import posixpath
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,40 +15,17 @@ from book.pages import BookPage, extract_plain_text, get_parser, make_slug
 from tests.support.paths import REPOSITORY_ROOT
 
 NAVIGATION_GROUPS: Mapping[str, Sequence[str]] = {
-    "Start": ("README", "getting-started"),
+    "Start": ("README", "getting-started", "ripgrep-or-cleats"),
     "Toolsets": ("code", "explore", "skills", "assets", "launch"),
-    "Running it": ("operations", "http", "scaling", "threat-model"),
-    "Extending it": ("contract", "writing-a-toolset", "writing-a-profile", "toolset"),
-    "Reference": ("tools", "commands", "settings", "errors"),
-    "Inside": ("design", "benchmarks", "search-quality", "CHANGELOG"),
+    "Guides": ("gate-your-server", "writing-a-toolset", "writing-a-profile", "toolset"),
+    "Operate": ("operations", "http", "console", "scaling", "threat-model"),
+    "Reference": ("tools", "commands", "settings", "errors", "contract-rules", "glossary"),
+    "Background": ("contract", "design", "search-quality", "benchmarks", "CHANGELOG"),
 }
 """The order of the pages; a page that is not listed comes last."""
 
-PAGE_CSS = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; }
-* { box-sizing: border-box; }
-body { margin: 0; font: 16px/1.55 system-ui, sans-serif; display: grid;
-  grid-template-columns: 15rem minmax(0, 1fr); }
-nav { padding: 1.5rem 1rem; border-right: 1px solid var(--line); min-height: 100vh; }
-nav b { display: block; margin: 1rem 0 .2rem; font-size: .8rem; opacity: .7; }
-nav a { display: block; padding: .1rem 0; text-decoration: none; }
-nav a[aria-current] { font-weight: 600; }
-main { padding: 1.5rem 2.5rem 5rem; max-width: 56rem; }
-pre { background: var(--soft); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px; }
-code { font: .88em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-table { border-collapse: collapse; display: block; overflow-x: auto; }
-td, th { border-bottom: 1px solid var(--line); padding: .3rem .7rem .3rem 0; text-align: left;
-  vertical-align: top; }
-img { max-width: 100%; }
-.pages { display: none; }
-@media (max-width: 50rem) {
-  body { display: flex; flex-direction: column; }
-  nav { order: 1; min-height: 0; border: 0; border-top: 1px solid var(--line); }
-  main { padding: 1rem 1rem 3rem; max-width: 100%; }
-  .pages { display: block; padding: 1rem 1rem 0; }
-}
-"""
-"""The style sheet. On a narrow screen the page comes first and the list of pages below it."""
+ASSETS_FOLDER = Path(__file__).parent / "assets"
+"""The style sheet and the script of every page."""
 
 
 class BookSite:
@@ -66,6 +45,11 @@ class BookSite:
         for page in self.pages.values():
             text = self._render_page(page)
             (folder / self.files[page.path]).write_text(text, encoding="utf-8")
+            (folder / self._get_plain_name(page.path)).write_text(page.text, encoding="utf-8")
+        shutil.copytree(ASSETS_FOLDER, folder, dirs_exist_ok=True)
+        index = json.dumps([section for page in self.pages.values() for section in self._split_sections(page)])
+        (folder / "search-index.js").write_text(f"window.SEARCH_SECTIONS = {index};\n", encoding="utf-8")
+        (folder / "llms.txt").write_text(self._render_llms_text(), encoding="utf-8")
         for path in sorted(self.copied):
             target = folder / "files" / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -79,10 +63,43 @@ class BookSite:
         return (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>{PAGE_CSS}</style></head><body><a class=pages href='#all-pages'>All pages</a>"
-            f"<nav id=all-pages>{self._render_navigation(page)}</nav>"
-            f"<main>\n{body}</main></body></html>\n"
+            '<link rel="stylesheet" href="site.css"><script defer src="site.js"></script></head><body>'
+            '<a class="pages" href="#all-pages">All pages</a><nav id="all-pages" aria-label="Pages">'
+            '<div class="search"><input type="search" placeholder="Search (press /)"'
+            ' aria-label="Search the documentation">'
+            f"<ol></ol></div>{self._render_navigation(page)}</nav>"
+            f'<main>\n{body}<p class="plain"><a href="{self._get_plain_name(page.path)}">Plain text</a></p>'
+            f"</main>{_render_contents(tokens)}</body></html>\n"
         )
+
+    def _get_plain_name(self, path: str) -> str:
+        return self.files[path].removesuffix(".html") + ".txt"
+
+    def _split_sections(self, page: BookPage) -> Iterator[dict[str, str]]:
+        """Yield the sections of a page for the search: each heading with the distinct words below it."""
+        section = {"title": page.title, "page": page.title, "href": self.files[page.path], "text": ""}
+        tokens = list(_add_heading_ids(page))
+        for position, token in enumerate(tokens):
+            if token.type == "heading_open":
+                yield section | {"text": _list_words(section["text"])}
+                title = extract_plain_text(tokens[position + 1])
+                section = {
+                    "title": title,
+                    "page": page.title,
+                    "href": f"{self.files[page.path]}#{token.attrGet('id')}",
+                    "text": "",
+                }
+            elif token.type in {"inline", "fence", "code_block"}:
+                section["text"] += " " + token.content
+        yield section | {"text": _list_words(section["text"])}
+
+    def _render_llms_text(self) -> str:
+        """Return the list of pages for language models, as llmstxt.org describes it."""
+        front = self.pages.get("README.md", next(iter(self.pages.values())))
+        summary = next((token.content for token in front.tokens[3:] if token.type == "inline"), "")
+        lines = [f"# {front.title}", "", f"> {summary}", "", "## Pages", ""]
+        lines += [f"- [{page.title}]({self._get_plain_name(page.path)})" for page in self.pages.values()]
+        return "\n".join(lines) + "\n"
 
     def _render_navigation(self, current_page: BookPage) -> str:
         by_name = {_get_page_name(path): path for path in self.pages}
@@ -127,6 +144,26 @@ class BookSite:
         elif f"{target}/README.md" in self.pages:
             return self.files[f"{target}/README.md"]
         return link
+
+
+def _list_words(text: str) -> str:
+    return " ".join(sorted(set(re.findall(r"\w+", text.lower()))))
+
+
+def _render_contents(tokens: Sequence[Token]) -> str:
+    """Return the table of contents of a page, or nothing for a page of one or two sections."""
+    headings = [
+        (token.tag[1], str(token.attrGet("id")), extract_plain_text(tokens[position + 1]))
+        for position, token in enumerate(tokens)
+        if token.type == "heading_open" and token.tag in {"h2", "h3"}
+    ]
+    if len(headings) < 3:
+        return ""
+    items = "".join(
+        f'<li class="level-{level}"><a href="#{anchor}">{html.escape(title)}</a></li>'
+        for level, anchor, title in headings
+    )
+    return f'<aside class="contents" aria-label="On this page"><ul>{items}</ul></aside>'
 
 
 def _add_heading_ids(page: BookPage) -> Iterator[Token]:

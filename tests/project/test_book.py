@@ -1,5 +1,6 @@
 """Every code block of README and docs runs, every link resolves, and the picture is accurate."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from book import pages, picture, running
 from book.comparing import find_difference
 from book.pages import BookPage, get_parser
 from book.site import BookSite
+from tests.support.paths import REPOSITORY_ROOT
 from tests.support.process_trees import is_alive
 from tests.support.waiting import wait_until
 
@@ -39,6 +41,24 @@ def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
 
     assert site.write(tmp_path / "site") == []
     assert (tmp_path / "site" / "index.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_site_can_be_searched_copied_and_read_as_plain_text(tmp_path: Path) -> None:
+    site = BookSite(list(PAGES_BY_PATH.values()))
+
+    site.write(tmp_path)
+
+    index = (tmp_path / "search-index.js").read_text()
+    sections = json.loads(index.removeprefix("window.SEARCH_SECTIONS = ").rstrip(";\n"))
+    [connecting] = [section for section in sections if section["title"] == "3. Connect your agent"]
+    page = (tmp_path / "getting-started.html").read_text()
+    plain_names = {name.removesuffix(".html") + ".txt" for name in site.files.values()}
+    assert connecting["href"] == "getting-started.html#3-connect-your-agent"
+    assert "codex" in connecting["text"].split()
+    assert '<li class="level-2"><a href="#3-connect-your-agent">3. Connect your agent</a></li>' in page
+    assert '<span class="gp">$ </span>' in page
+    assert {name for name in plain_names if f"({name})" not in (tmp_path / "llms.txt").read_text()} == set()
+    assert (tmp_path / "getting-started.txt").read_text() == (REPOSITORY_ROOT / "docs/getting-started.md").read_text()
 
 
 def test_the_picture_shows_what_the_program_says() -> None:
