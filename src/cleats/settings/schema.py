@@ -59,45 +59,52 @@ class AssetSettings(Struct, frozen=True, kw_only=True):
         env="SYN_SCHEMAS_DIR",
     )
     examples_dir: str = _private(
-        "", "Folder of the examples that the assets toolset serves, or a clone that holds one.", env="SYN_EXAMPLES_DIR"
+        "",
+        "Folder of the examples that the assets toolset serves, or a clone that contains one.",
+        env="SYN_EXAMPLES_DIR",
     )
-    backend_url: str = _private("", "Where `populate_backend` sends assets; it is off without.", env="SYN_BACKEND_URL")
+    backend_url: str = _private(
+        "", "URL of the backend for `populate_backend`; empty disables the tool.", env="SYN_BACKEND_URL"
+    )
     backend_assets_path: str = _private(
-        "/synesthetic-assets/", "The path below `backend_url` that assets are posted to.", env="SYN_BACKEND_ASSETS_PATH"
+        "/synesthetic-assets/", "Path below `backend_url` for new assets.", env="SYN_BACKEND_ASSETS_PATH"
     )
-    max_batch: int = _setting(100, "Assets that one `validate_many` may bring.", least=1, env="MCP_MAX_BATCH")
+    max_batch: int = _setting(
+        100, "Maximum number of assets in one `validate_many` call.", least=1, env="MCP_MAX_BATCH"
+    )
 
 
 @_define_table
 class HttpSettings(Struct, frozen=True, kw_only=True):
     """The settings of the HTTP API; their public names begin with `http_`."""
 
-    token: str = _private("", "What callers of the HTTP API must send.")
+    token: str = _private("", "Token that every HTTP caller must send.")
     tokens: str = _private(
         "",
-        "File with the tokens of the HTTP API, as hashes: who may use which tools, on which repositories, how often.",
+        "File with hashed HTTP tokens, each with its tools, repositories and rate limit (`cleats token new` adds one).",
     )
-    origins: tuple[str, ...] = _private((), "Origins or hosts whose pages may use the HTTP API; `*` for any.")
-    hosts: tuple[str, ...] = _private((), "More names that the HTTP API goes by, as the Host header has them.")
-    roots: tuple[Path, ...] = _private((), "Folders in which callers of the HTTP API may name a repository.")
-    body_limit: int = _setting(1_000_000, "Bytes that the body of an HTTP request may have.", least=1)
+    origins: tuple[str, ...] = _private((), "Origins or hosts whose web pages may use the HTTP API; `*` allows any.")
+    hosts: tuple[str, ...] = _private((), "Additional names that the HTTP API accepts in the Host header.")
+    roots: tuple[Path, ...] = _private((), "Folders whose repositories HTTP callers may use.")
+    body_limit: int = _setting(1_000_000, "Maximum size of an HTTP request body, in bytes.", least=1)
     sessions: Literal["on", "off"] = _private(
         "on",
-        "Whether MCP clients of 2025 get a session at `/mcp`; off when requests are spread over "
-        "several servers, which then answer each by itself.",
+        "Sessions for MCP clients of the 2025 protocol at `/mcp`; use `off` behind a load balancer.",
     )
     probes: Literal["guarded", "open"] = _private(
-        "guarded", "Whether `/health` and `/ready` want the token and a known Host like all other routes."
+        "guarded", "Access to `/health` and `/ready`: `guarded` requires the token and a known Host, `open` does not."
     )
     linger: float = _private(
         0.0,
-        "Seconds that an HTTP server which is asked to stop goes on serving, while `/ready` says "
-        "that it will: the time in which a load balancer notices.",
+        "Seconds that a stopping HTTP server keeps serving while `/ready` reports 503, so that a load balancer "
+        "notices.",
     )
-    access_log: str = _private("", "Where a JSON line for every HTTP request goes: `stderr` or a file.")
-    audit_log: str = _private("", "File that gets a JSON line for every tool call over HTTP: who, what, how it ended.")
+    access_log: str = _private("", "Destination of the access log (one JSON line per request): `stderr` or a file.")
+    audit_log: str = _private(
+        "", "File for the audit log: one JSON line per tool call over HTTP, with caller and outcome."
+    )
     log_bytes: int = _private(
-        64 << 20, "Bytes of a file of HTTP lines before the next is begun; four older ones are kept.", least=1
+        64 << 20, "Maximum size of an HTTP log file, in bytes; four older files are kept.", least=1
     )
 
 
@@ -105,84 +112,84 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
 class CodeSettings(Struct, frozen=True, kw_only=True):
     """The settings of the code toolset."""
 
-    index_url: str = _private(
-        "", "Where the index of this project is shared with other machines: a folder, or `s3://bucket/prefix`."
-    )
+    index_url: str = _private("", "Location of the shared index: a folder or `s3://bucket/prefix`.")
     index_name: str = _private(
         "",
-        "What it and the records of the project are called among machines; the name of the "
-        "project's folder by default.",
+        "Name of the project in shared indexes and records [default: the name of its folder].",
     )
     index_share: Literal["read", "publish"] = _private(
-        "read", "Whether this machine reads the shared index, or builds and publishes it."
+        "read", "`read` uses the shared index; `publish` builds and publishes it."
     )
-    index_poll: float = _setting(2.0, "Seconds between two looks for a newer shared index.")
-    index_endpoint: str = _private("", "The address of an object store that is not Amazon's.")
+    index_poll: float = _setting(2.0, "Seconds between checks for a newer shared index.")
+    index_endpoint: str = _private("", "URL of an S3-compatible object store other than Amazon's.")
     opensearch_url: str = _private(
         "",
-        "An OpenSearch that has the index of this project, for a corpus beyond one machine: "
-        "`https://host:9200`. Servers search in it; with `index_share = publish` this machine "
-        "builds and publishes to it.",
+        "URL of an OpenSearch cluster, such as `https://host:9200`. Servers search in it; with `index_share = "
+        "publish` this machine builds the index and publishes it there.",
     )
     opensearch_indexes: tuple[str, ...] = _private(
-        (), "Indexes there that a server searches as one corpus, instead of the one of `index_name`."
+        (), "OpenSearch indexes to search as one corpus, instead of the one named by `index_name`."
     )
-    opensearch_user: str = _private("", "Who this machine is to it.")
-    opensearch_password: str = _private("", "What proves that.")
-    opensearch_token: str = _private("", "Sent as a bearer token instead of a user and a password.")
-    opensearch_ca: str = _private(
-        "", "File with the certificates that its own is checked with; this machine's by default."
-    )
-    opensearch_shards: int = _setting(1, "Into how many parts it cuts an index; about 30 GB each.", least=1)
-    opensearch_replicas: int = _setting(1, "How many copies of each part it keeps.")
+    opensearch_user: str = _private("", "OpenSearch user name.")
+    opensearch_password: str = _private("", "OpenSearch password.")
+    opensearch_token: str = _private("", "OpenSearch bearer token, instead of user name and password.")
+    opensearch_ca: str = _private("", "File with the CA certificates for OpenSearch [default: those of the system].")
+    opensearch_shards: int = _setting(1, "Number of shards of an OpenSearch index; about 30 GB each.", least=1)
+    opensearch_replicas: int = _setting(1, "Number of replicas of each OpenSearch shard.")
     auto_index: Literal["auto", "on", "off"] = _setting(
         "auto",
-        "Build a missing index in the background at the first question, and answer from the files meanwhile; "
+        "Build a missing index in the background at the first question and answer from the files until it is ready; "
         "`auto` is on for `cleats serve` and off elsewhere.",
     )
-    index_workers: int = _setting(0, "Processes that read files while an index is built; 0 for one per core.")
-    index_git: Literal["on", "off"] = _setting(
-        "on", "Whether an index knows authors, dates and churn; reading a history takes time."
-    )
+    index_workers: int = _setting(0, "Number of processes that parse files during a build; 0 means one per core.")
+    index_git: Literal["on", "off"] = _setting("on", "Index authors, dates and churn from the git history.")
     index_lint: Literal["on", "off", "repository"] = _private(
         "on",
-        "Whether an index knows what linters find; with `repository` also those, with their "
-        "plugins, that lie in a repository, which lets its code run.",
+        "Index linter findings; `repository` also runs linters and plugins installed in the repository, which "
+        "executes its code.",
     )
     index_max_file_bytes: int = _setting(
-        5 << 20, "Bytes of a file that is indexed; larger ones are reported. 0 for any."
+        5 << 20, "Maximum size of an indexed file, in bytes; larger files are listed as skipped. 0 means no limit."
     )
-    index_max_lines: int = _setting(200_000, "Lines of a file that is indexed; longer ones are reported. 0 for any.")
-    index_max_line_bytes: int = _setting(512 << 10, "Bytes of one line in a file that is indexed. 0 for any.")
-    index_max_files: int = _setting(0, "Files of one repository that are indexed; the rest is reported. 0 for all.")
-    risk_rules: tuple[Path, ...] = _setting(
-        (), "Files with more rules of risk, which come after those of this program."
+    index_max_lines: int = _setting(
+        200_000, "Maximum number of lines of an indexed file; longer files are listed as skipped. 0 means no limit."
     )
+    index_max_line_bytes: int = _setting(
+        512 << 10, "Maximum length of a line in an indexed file, in bytes. 0 means no limit."
+    )
+    index_max_files: int = _setting(
+        0, "Maximum number of indexed files in a repository; the others are listed as skipped. 0 means no limit."
+    )
+    risk_rules: tuple[Path, ...] = _setting((), "Files with additional risk rules, applied after the built-in ones.")
     search_tests: Literal["same", "lower"] = _setting(
-        "lower", "How code of tests ranks when a question is not about tests."
+        "lower", "Rank of test code for queries that are not about tests: `lower` or `same` as other code."
     )
     download_hosts: tuple[str, ...] = _private(
-        (), "Hosts to download from; any but private networks by default, `*` for all."
+        (), "Hosts that downloads may use; `*` allows all [default: any host outside private networks]."
     )
-    download_roots: tuple[Path, ...] = _private((), "Folders to take files and libraries from, besides the cache.")
-    download_limit: int = _private(64 << 20, "Bytes of one download.", least=1)
+    download_roots: tuple[Path, ...] = _private(
+        (), "Folders, besides the cache, that files and libraries may be taken from."
+    )
+    download_limit: int = _private(64 << 20, "Maximum size of a download, in bytes.", least=1)
 
 
 @_define_table
 class SkillSettings(Struct, frozen=True, kw_only=True):
     """The settings of the skills toolset; their public names begin with `skill_`."""
 
-    dirs: tuple[Path, ...] = _private((), "More folders with skills, which come before all others.")
-    plugins: Literal["on", "off"] = _setting("on", "Whether skills of Claude plugins count.")
+    dirs: tuple[Path, ...] = _private((), "Additional skill folders, which take precedence over all others.")
+    plugins: Literal["on", "off"] = _setting("on", "Serve the skills of Claude plugins.")
     include: tuple[str, ...] = _setting((), "Serve only these skills: names, globs, `root:PLACE` or `plugin:NAME`.")
-    exclude: tuple[str, ...] = _setting((), "Serve all skills but these.")
-    refresh: float = _setting(30.0, "Seconds between two looks at the folders of skills; 0 for only one at the start.")
+    exclude: tuple[str, ...] = _setting((), "Do not serve these skills: names, globs, `root:PLACE` or `plugin:NAME`.")
+    refresh: float = _setting(30.0, "Seconds between scans of the skill folders; 0 scans only at start-up.")
     watch: Literal["on", "off"] = _setting(
-        "on", "Look again at once when the system reports a change in a folder of skills."
+        "on", "Scan again at once when the system reports a change in a skill folder."
     )
-    budget: int = _setting(2000, "Characters that the description of `skill` may have, with its list.", least=500)
+    budget: int = _setting(
+        2000, "Maximum length of the description of `skill`, including the list of skills, in characters.", least=500
+    )
     tools: Literal["skill", "all"] = _setting(
-        "skill", "Tools to serve: only `skill`, or `all` with skill_search, skill_file and skill_diagnostics."
+        "skill", "Tools to serve: only `skill`, or `all` to add skill_search, skill_file and skill_diagnostics."
     )
 
 
@@ -190,98 +197,103 @@ class SkillSettings(Struct, frozen=True, kw_only=True):
 class LaunchSettings(Struct, frozen=True, kw_only=True):
     """The settings of the launch toolset; their public names begin with `launch_`."""
 
-    profile: str = _setting("aspose", "The profile of runs that name none, and of repositories that are to be guessed.")
-    profiles: tuple[Path, ...] = _private((), "Folders with more profiles, which come before the built-in ones.")
-    registry: tuple[Path, ...] = _private(
-        (), "Files that say which repository a product has: `[[product]]` with family, platform, repo_url."
+    profile: str = _setting("aspose", "Default profile of a run.")
+    profiles: tuple[Path, ...] = _private(
+        (), "Folders with additional profiles, which take precedence over the built-in ones."
     )
-    site: str = _private("", "The repository of the site, for runs that name none and profiles without one.")
-    secrets: tuple[str, ...] = _private((), "Variables that a run may name as its tokens; no other is ever read.")
+    registry: tuple[Path, ...] = _private(
+        (), "Files that map products to repositories: `[[product]]` with family, platform and repo_url."
+    )
+    site: str = _private("", "Site repository for runs and profiles that do not name one.")
+    secrets: tuple[str, ...] = _private(
+        (), "Environment variables that a run may use as tokens; Cleats reads no others."
+    )
     runs_dir: str = _private(
         "",
-        "Artifacts and checkouts of runs, which the servers and workers of a fleet share; "
-        "`launch/runs` in `data_dir` by default.",
+        "Folder for the artifacts and checkouts of runs; the machines of a fleet share it [default: `launch/runs` in "
+        "`data_dir`].",
     )
-    lease: float = _setting(10.0, "Seconds after which a run may be taken over whose server has died.", least=1)
+    lease: float = _setting(10.0, "Seconds after which another server may take over the run of a dead one.", least=1)
     endpoints: tuple[str, ...] = _private(
-        ("https://api.github.com",), "Addresses, besides this machine's own, that may be sent those tokens."
+        ("https://api.github.com",), "URLs, besides this machine's, that may receive the tokens of a run."
     )
     telemetry: str = _private(
-        "", "Where records of runs are sent, besides being kept here; runs may name another place."
+        "", "URL that receives the records of runs in addition to the local store; a run may name another one."
     )
-    telemetry_token: str = _private("", "The variable of `launch_secrets` that holds the token for it.")
-    hugo: str = _private("", "The program that builds sites; the one of `cleats[launch]` or on the path if not set.")
+    telemetry_token: str = _private("", "Variable of `launch_secrets` with the token for `launch_telemetry`.")
+    hugo: str = _private("", "Path of Hugo [default: the one of `cleats[launch]`, then the one on PATH].")
     offline: Literal["on", "off"] = _private(
-        "off", "With `on`, runs ask nothing of the network but their repositories."
+        "off", "With `on`, runs use the network only to read and write their repositories."
     )
     models: Literal["on", "off"] = _private(
         "off",
-        "With `on`, a run may have its pages reworded by the model that it names, at an address "
-        "of `launch_endpoints` or on this machine.",
+        "With `on`, a run may use the language model it names, on this machine or at a URL of `launch_endpoints`, to "
+        "reword its pages.",
     )
-    link_hosts: tuple[str, ...] = _private((), "Hosts whose links are checked although they are on a private network.")
+    link_hosts: tuple[str, ...] = _private((), "Hosts on private networks whose links are checked too.")
 
 
 @_define_table
 class Settings(Struct, frozen=True, kw_only=True):
     """The values a server runs with, in seconds and bytes."""
 
-    concurrency: int = _setting(8, "Calls that run at the same time.", least=1)
-    queue: int = _setting(64, "Calls that may wait; one more is refused with QUEUE_OVERLOADED.")
+    concurrency: int = _setting(8, "Maximum number of calls that run at the same time.", least=1)
+    queue: int = _setting(64, "Maximum number of waiting calls; further calls fail with QUEUE_OVERLOADED.")
     timeouts: Mapping[str, float] = _setting(
-        {}, "Seconds a tool may take, by its name, 0 for any: `search=30,build_index=1200`."
+        {}, "Timeout per tool in seconds, 0 for none: `search=30,build_index=1200`."
     )
-    drain: float = _setting(2.0, "Seconds that running calls get when the server is asked to stop.")
+    drain: float = _setting(2.0, "Seconds that running calls get to finish when the server stops.")
     grace: float = _setting(2.0, "Seconds between asking a child process to stop and killing it.")
-    frame_limit: int = _setting(8 << 20, "Bytes that one incoming message may have.", least=1)
+    frame_limit: int = _setting(8 << 20, "Maximum size of an incoming message, in bytes.", least=1)
     protocol: Literal["pin", "negotiate"] = _setting(
-        "pin", "Answer every MCP handshake with 2025-11-25, or with the client's own version."
+        "pin",
+        "MCP handshake: `pin` always answers with version 2025-11-25, `negotiate` accepts the version of the client.",
     )
     transport: Literal["sdk", "legacy"] = _private(
         "sdk",
-        "What `cleats serve` speaks without `--wire`: MCP, or the deprecated wire before it.",
+        "Wire of `cleats serve` without `--wire`: MCP (`sdk`) or the deprecated `legacy` wire.",
         env="PAIROFCLEATS_MCP_TRANSPORT",
     )
     validation_errors: Literal["protocol", "tool"] = _setting(
-        "protocol", "Answer bad arguments with a JSON-RPC error, or with a tool result."
+        "protocol", "Report invalid arguments as a JSON-RPC error (`protocol`) or as a tool result (`tool`)."
     )
     log_level: Literal["debug", "info", "warning", "error"] = _setting(
-        "info", "What is written to stderr; `info` has one line for every call."
+        "info", "Minimum level of log lines on stderr; `info` includes one line per call."
     )
     telemetry: Literal["local", "off"] = _setting(
-        "local", "Where spans go when no collector is configured: a file in `data_dir`, or nowhere."
+        "local", "Destination of spans when no collector is configured: `local` (a file in `data_dir`) or `off`."
     )
     otlp_endpoint: str = _private(
         "", "URL of an OpenTelemetry collector; needs `cleats[otlp]`.", env="OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
     )
     assets: AssetSettings = AssetSettings()
-    rpc_frame_limit: int = _setting(1 << 20, "Bytes that one request may have on the rpc wire.", least=1)
+    rpc_frame_limit: int = _setting(1 << 20, "Maximum size of a request on the rpc wire, in bytes.", least=1)
     ready_file: str = _private(
         "/tmp/mcp.ready",  # noqa: S108 - the name that the spec binds; never followed as a link
-        "File that says an rpc server is ready: its pid and the time; `/dev/null` for none.",
+        "File that an rpc server writes when it is ready, with its pid and the time; `/dev/null` disables it.",
         env="MCP_READY_FILE",
     )
     http: HttpSettings = HttpSettings()
     database_url: str = _private(
         "",
-        "A PostgreSQL that several machines share: their runs and jobs, the records of `triage`, "
-        "and pointers to indexes; needs `cleats[fleet]`.",
+        "URL of a PostgreSQL database that several machines share for runs, jobs, triage records and index pointers; "
+        "needs `cleats[fleet]`.",
     )
-    cache_dir: Path = _private(Path(), "Indexes, models and downloads; the XDG cache folder by default.")
-    data_dir: Path = _private(Path(), "Runs, records and spans; the XDG data folder by default.")
-    home: Path = _private(Path(), "The user's folder, in which skills are looked for.", env="HOME")
+    cache_dir: Path = _private(Path(), "Folder for indexes, models and downloads [default: the XDG cache folder].")
+    data_dir: Path = _private(Path(), "Folder for runs, records and spans [default: the XDG data folder].")
+    home: Path = _private(Path(), "Home folder of the user, where skills are searched.", env="HOME")
     config_home: Path = _private(
         Path(),
-        "The user's configuration, in which some agents keep skills; `~/.config` by default.",
+        "Configuration folder of the user, where some agents keep skills [default: `~/.config`].",
         env="XDG_CONFIG_HOME",
     )
     claude_dir: Path = _private(
-        Path(), "Claude's folder, with skills and plugins; `~/.claude` by default.", env="CLAUDE_CONFIG_DIR"
+        Path(), "Claude's folder with skills and plugins [default: `~/.claude`].", env="CLAUDE_CONFIG_DIR"
     )
     project_dir: Path = _private(
         Path(),
-        "The project: its skills are looked for from here up to the root of its repository, "
-        "which is also the one that is searched; the working folder by default.",
+        "Default repository for code tools, and the folder from which project skills are searched upwards [default: "
+        "the working folder].",
     )
     code: CodeSettings = CodeSettings()
     skills: SkillSettings = SkillSettings()
