@@ -10,7 +10,7 @@ QUICK  := tests/contract tests/runtime tests/settings tests/project/test_naming.
           $(addprefix tests/toolsets/code/,query search/test_filters.py discovery analysis/formats) \
           $(addprefix tests/toolsets/launch/,gates/test_pages.py drive/test_states.py test_pages.py test_profiles.py)
 
-.PHONY: help setup demo test quick lint contract docs picture conformance clients bench lock clean
+.PHONY: help setup demo test quick lint contract docs picture conformance clients bench dist lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -61,9 +61,20 @@ clients: $(READY) ## Eight real agents and seven client libraries against a scri
 bench: $(READY) ## Every benchmark, side by side with its peers, as one table of ratios
 	$(BIN)/python -m bench.all
 
+dist: $(READY) ## Build the sdist and the wheel, twice, and check that they are identical and complete
+	rm -rf dist build/dist
+	SOURCE_DATE_EPOCH=1700000000 $(BIN)/python -m hatchling build -d dist
+	SOURCE_DATE_EPOCH=1700000000 $(BIN)/python -m hatchling build -d build/dist
+	diff -r dist build/dist
+	$(PYTHON) -m venv build/twine
+	build/twine/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dist.txt
+	build/twine/bin/twine check --strict dist/*
+
 lock: ## Resolve the newest allowed versions into requirements/ (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --upgrade -o requirements/dev.txt
+	uv pip compile --group dist --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-emit-index-url --upgrade -o requirements/dist.txt
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .conformance node_modules

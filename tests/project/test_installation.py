@@ -45,7 +45,7 @@ def test_pip_takes_requirements_txt_and_finds_every_pin_installed() -> None:
 
 @requirement("d:package:install", "d:package:version")
 @pytest.mark.parametrize("options", [("-e",), ()], ids=["editable", "wheel"])
-def test_pip_installs_the_package_into_an_empty_environment(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_the_package_installs_into_an_empty_environment_and_answers_the_first_question(tmp_path: Path, options: tuple[str, ...]) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -62,8 +62,14 @@ def test_pip_installs_the_package_into_an_empty_environment(tmp_path: Path, opti
     install = run_command(*PIP_COMMAND, "--python", python, "install", *install_options, source)
     version = run_command(environment / "bin" / "cleats", "--version", cwd=tmp_path)
     place = run_command(python, "-I", "-c", "import cleats; print(cleats.__file__)", cwd=tmp_path)
+    shop = shutil.copytree(REPOSITORY_ROOT / "examples" / "shop", tmp_path / "shop")
+    index = run_command(environment / "bin" / "cleats", "index", "--quiet", cwd=shop)
+    question = ("search", "where are expired sessions closed?", "--mode", "code", "--top", "1")
+    search = run_command(environment / "bin" / "cleats", *question, cwd=shop)
 
     assert install.returncode == 0, install.stderr
+    assert index.returncode == 0, index.stderr
+    assert search.stdout.startswith("shop/sessions.py:36-41  method Sessions.close_expired"), search.stderr
     assert version.stdout.startswith(f"cleats {cleats.__version__} ")
     assert place.stdout.startswith(str(source if options else environment))
 
