@@ -45,7 +45,9 @@ def test_pip_takes_requirements_txt_and_finds_every_pin_installed() -> None:
 
 @requirement("d:package:install", "d:package:version")
 @pytest.mark.parametrize("options", [("-e",), ()], ids=["editable", "wheel"])
-def test_the_package_installs_into_an_empty_environment_and_answers_the_first_question(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_the_package_installs_into_an_empty_environment_and_answers_the_first_question(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
