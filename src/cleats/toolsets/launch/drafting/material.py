@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cleats.toolsets.launch.gates.page_edits import find_unknown_commands
+from cleats.toolsets.launch.gates.page_text import find_unknown_commands
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 
 _SHORTCODE_PATTERN = re.compile(r"\{\{")

@@ -26,7 +26,7 @@ class LinkedPage:
     purpose: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PageSubject:
     """The subject of a page that is one of many of its kind: a task, or a module."""
 

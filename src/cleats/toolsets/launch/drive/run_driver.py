@@ -158,18 +158,12 @@ class RunDriver:
             return
         drafts = step_events.make_finish_events(self.run.snapshot, self.view, work, item, result, documents=documents)
         drafts = self.spans.add_worker_spans(span, drafts)
-        await self._record_events(
-            drafts, get_trace_ids(span), RecordedStep(work.step, result.facts, monotonic() - started_at)
-        )
+        recorded_step = RecordedStep(work.step, result.facts, monotonic() - started_at)
+        await self._record_events(drafts, get_trace_ids(span), recorded_step)
 
     def load_document(self, name: str) -> Any:
         """Load an artifact of the run as a document."""
         return json.loads(self.folder.get_object(self.run.snapshot["artifacts_index"][name]["sha256"]))
-
-    def get_publication(self) -> Mapping[str, Any]:
-        """Return the facts of the last publication request."""
-        requests = [facts for step, facts in self.view.done.items() if step.startswith("request")]
-        return requests[-1]
 
     async def _run_worker(self, work: StepWork, item: WorkItem) -> StepResult:
         check_checkouts(self.run, self.folder, work.kind.name)
@@ -218,30 +212,26 @@ class RunDriver:
     async def _record_failure(self, work: StepWork, item: WorkItem, error: ToolError, span: WorkSpan) -> None:
         """Record a failure, and raise it unless the run can continue."""
         span.error = error.code.name
-        earlier_drafts: list[EventDraft] = []
+        drafts: list[EventDraft] = []
         if isinstance(error, WorkerError):
-            earlier_drafts = self.spans.add_worker_spans(span, error.events) + step_events.make_artifact_events(
-                work, error.artifacts
-            )
-        failure = EventDraft(
-            "WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": step_events.encode_error(error)}
-        )
+            artifact_events = step_events.make_artifact_events(work, error.artifacts)
+            drafts = [*self.spans.add_worker_spans(span, error.events), *artifact_events]
+        drafts.append(step_events.make_item_failure_event(item.work_item_id, error))
         details = error.details if isinstance(error.details, Mapping) else {}
         is_patch_conflict = work.kind.name == "apply" and details.get("error_code") == PATCH_CONFLICT_CODE
         max_attempts = self.run.config.get("budgets", {}).get("max_patch_attempts", DEFAULT_PATCH_ATTEMPTS)
         rewind_count = sum(step.startswith("rewind") for step in self.view.done)
         if is_patch_conflict and rewind_count + 1 < int(max_attempts):
-            await self._rewind(work, [*earlier_drafts, failure], get_trace_ids(span))
+            await self._rewind(work, drafts, get_trace_ids(span))
             return
         if error.code in REFUSAL_CODES:
-            is_fixing = self.view.state is RunState.FIXING
-            state_change = [make_state_event(RunState.FIXING, RunState.VALIDATING)] if is_fixing else []
-            await self._record_events([*earlier_drafts, failure, *state_change], get_trace_ids(span))
-            raise error
-        drafts = [*earlier_drafts, *step_events.make_failure_events(self.run.snapshot, work, item, error)]
-        is_permanent = not error.retryable and error.code not in OPERATOR_FIXABLE_CODES
-        if is_permanent and self.view.state not in pipeline.PUBLISHED_STATES:
-            drafts += step_events.make_run_failure_events(self.view.state, error)
+            if self.view.state is RunState.FIXING:
+                drafts.append(make_state_event(RunState.FIXING, RunState.VALIDATING))
+        else:
+            drafts += step_events.make_failure_issue_events(self.run.snapshot, work, error)
+            is_permanent = not error.retryable and error.code not in OPERATOR_FIXABLE_CODES
+            if is_permanent and self.view.state not in pipeline.PUBLISHED_STATES:
+                drafts += step_events.make_run_failure_events(self.view.state, error)
         await self._record_events(drafts, get_trace_ids(span))
         raise error
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import end_with_newline, index_snippets, remove_code_blocks
+from cleats.toolsets.launch.gates.page_text import end_with_newline, index_snippets, remove_code_blocks
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.source.text.documents import normalize_code
 

@@ -214,6 +214,4 @@ def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
     return sorted(drafts, key=lambda item: (item.severity, item.path, item.line, item.message))[:MAX_BUILD_ISSUES]
 
 
-GATE = Gate(
-    "hugo_build", __doc__, async_check=check_hugo_build, local_seconds=300.0, strict_seconds=600.0, tools=("hugo",)
-)
+GATE = Gate("hugo_build", __doc__, check_hugo_build, local_seconds=300.0, strict_seconds=600.0, tools=("hugo",))

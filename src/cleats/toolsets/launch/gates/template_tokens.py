@@ -6,8 +6,7 @@ from typing import Any
 
 from cleats.system.front_matter import set_front_matter_keys
 from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
-from cleats.toolsets.launch.gates.page_edits import edit_around, list_prose_lines, remove_lines
-from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN
+from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN, edit_around, list_prose_lines, remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
 

@@ -200,11 +200,6 @@ def _parse_writable_page(url: str, settings: Settings) -> urls.ProductPage:
     return page
 
 
-def describe_repository_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a configuration derived from a repository."""
-    return {name: config[name] for name in REPORTED_FIELDS}
-
-
 def ambiguous_fields_error(guesses: Mapping[str, Guess], all_signals: list[Signal]) -> Exception:
     """Return an error with the fields that are still open, their candidates and all signals."""
     open_fields = {item.field: item.suggested_values for item in guesses.values() if not item.value}

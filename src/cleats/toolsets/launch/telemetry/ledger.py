@@ -96,8 +96,8 @@ class TelemetryLedger:
 
     def get_read_position(self, run_id: str) -> int:
         """Return the position up to which the journal of a run has been turned into records."""
-        rows = self._select(_SELECT_POSITION_SQL, (run_id,))
-        return rows[0][0] if rows else 0
+        with self._lock:
+            return _read_position(self._open_connection(), run_id)
 
     def store_records(
         self,
@@ -113,8 +113,11 @@ class TelemetryLedger:
         has advanced the position in the meantime, nothing is stored and False is returned.
         """
         with self._open_transaction() as database:
-            if read_range is not None and not _advance_position(database, *read_range):
-                return False
+            if read_range is not None:
+                run_id, before, now = read_range
+                if _read_position(database, run_id) != before:
+                    return False
+                database.execute("INSERT OR REPLACE INTO read VALUES (?, ?)", (run_id, now))
             for record in new_records:
                 if _insert_record(database, record):
                     _enqueue_message(database, collector, "POST", "/api/v1/runs", record)
@@ -188,7 +191,9 @@ class TelemetryLedger:
             database.execute("DELETE FROM outbox WHERE id = ?", (message.id,))
 
 
-_SELECT_POSITION_SQL: Final = "SELECT seq FROM read WHERE run_id = ?"
+def _read_position(database: sqlite3.Connection, run_id: str) -> int:
+    row = database.execute("SELECT seq FROM read WHERE run_id = ?", (run_id,)).fetchone()
+    return row[0] if row else 0
 
 
 def _enqueue_message(
@@ -206,14 +211,6 @@ def _trim_outbox(database: sqlite3.Connection) -> int:
     sizes = "SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS total FROM outbox"
     sql = f"DELETE FROM outbox WHERE id IN (SELECT id FROM ({sizes}) WHERE total > ?)"  # noqa: S608 - constants
     return database.execute(sql, (MAX_OUTBOX_BYTES,)).rowcount
-
-
-def _advance_position(database: sqlite3.Connection, run_id: str, before: int, now: int) -> bool:
-    row = database.execute(_SELECT_POSITION_SQL, (run_id,)).fetchone()
-    if (row[0] if row else 0) != before:
-        return False
-    database.execute("INSERT OR REPLACE INTO read VALUES (?, ?)", (run_id, now))
-    return True
 
 
 def _insert_record(database: sqlite3.Connection, record: Mapping[str, Any]) -> bool:

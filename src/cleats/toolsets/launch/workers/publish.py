@@ -15,9 +15,13 @@ from cleats.toolsets.launch.patching import patches
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_contents, list_changed_paths
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.parts import fill_template
-from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher, ServiceClient
 from cleats.toolsets.launch.publish.git_publisher import GitPublisher
-from cleats.toolsets.launch.publish.github_publisher import GITHUB_HEADERS, GitHubPublisher
+from cleats.toolsets.launch.publish.http_publishers import (
+    GITHUB_HEADERS,
+    CommitServicePublisher,
+    GitHubPublisher,
+    ServiceClient,
+)
 from cleats.toolsets.launch.publish.model import ChangedFile, ChangePublisher, ReviewRequest, RunChange, publish_error
 from cleats.toolsets.launch.runs.job import WorkerJob
 

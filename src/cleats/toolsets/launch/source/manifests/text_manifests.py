@@ -6,13 +6,8 @@ from typing import Any
 
 from cleats.toolsets.launch.source.checkout.safe_parsing import as_mapping, as_mappings, as_text
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import (
-    LocatedValue,
-    ManifestFile,
-    PackageManifest,
-    find_line,
-    find_toml_line,
-)
+from cleats.toolsets.launch.source.manifests import model
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest
 
 _OPTIONAL_KINDS = ("peerDependencies", "optionalDependencies")
 
@@ -184,7 +179,7 @@ def read_cargo(tree: CheckoutTree, path: str = "Cargo.toml") -> PackageManifest 
         ),
         optional=dict.fromkeys(sorted(set(file.find_table("features")) - {"default"}), ()),
         commands=tuple(
-            LocatedValue(command, path, find_toml_line(file.text, "bin"))
+            LocatedValue(command, path, model.find_toml_line(file.text, "bin"))
             for binary in as_mappings(file.document.get("bin"))
             if (command := as_text(binary.get("name")))
         ),
@@ -216,7 +211,7 @@ def read_cmake(tree: CheckoutTree, path: str = "CMakeLists.txt") -> PackageManif
     project = re.search(pattern, file.text, re.MULTILINE | re.IGNORECASE)
     if project is None:
         return None
-    line = find_line(file.text, project.start(1))
+    line = model.find_line(file.text, project.start(1))
     version = re.search(r"\bVERSION\s+([\d.]+)", project[2])
     description = re.search(r"\bDESCRIPTION\s+\"([^\"]+)\"", project[2])
     return PackageManifest(
