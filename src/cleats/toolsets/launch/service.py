@@ -16,9 +16,11 @@ from anyio import to_thread
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Handler, ListChangeCallback
 from cleats.settings import Settings, get_environment
+from cleats.system.git import filter_git_environment
 from cleats.toolsets.launch.config.secrets import load_secrets, redact_config
 from cleats.toolsets.launch.runs.artifacts import format_compact_json
 from cleats.toolsets.launch.runs.events import TraceIds
+from cleats.toolsets.launch.store import run_files
 from cleats.toolsets.launch.telemetry.ledger import TelemetryCollector
 from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from cleats.toolsets.launch.drive.run_driver import Caller
     from cleats.toolsets.launch.fleet import RunQueue
     from cleats.toolsets.launch.store.model import Run
-    from cleats.toolsets.launch.store.run_files import RunArtifact
 
 log = logging.getLogger(__name__)
 
@@ -151,14 +152,12 @@ class LaunchService:
 
         return handle_call
 
-    async def read_artifact(self, run_id: str, name: str) -> "RunArtifact":
+    async def read_artifact(self, run_id: str, name: str) -> run_files.RunArtifact:
         """Return an artifact of a run, or one of the documents that every run has.
 
         Raises:
             ToolError: RUN_NOT_FOUND; INVALID_INPUT with the existing names.
         """
-        from cleats.toolsets.launch.store import run_files  # noqa: PLC0415 - as above
-
         return await to_thread.run_sync(run_files.read_artifact, self.engine.store, self.engine.runs, run_id, name)
 
     async def list_latest(self, count: int) -> "Sequence[Run]":
@@ -172,8 +171,6 @@ class LaunchService:
 
     @cached_property
     def _git_env(self) -> dict[str, str]:
-        from cleats.system.git import filter_git_environment  # noqa: PLC0415 - as above
-
         return filter_git_environment(get_environment(self._settings))
 
     async def _create_run(

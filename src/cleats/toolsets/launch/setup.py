@@ -12,7 +12,7 @@ from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.drive.pipeline import WORKER_FUNCTIONS
 from cleats.toolsets.launch.drive.run_driver import DriverResources, RecordObserver
 from cleats.toolsets.launch.runs.job import WorkerLauncher
-from cleats.toolsets.launch.store.databases import SqliteStore
+from cleats.toolsets.launch.store.databases import PostgresStore, SqliteStore
 from cleats.toolsets.launch.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ def build_worker(settings: Settings, concurrency: int) -> "FleetWorker":
 def open_store(settings: Settings) -> RunStore:
     """Return the store of runs: a file of this user, or the database of a fleet."""
     if settings.database_url:
-        from cleats.toolsets.launch.store.databases import PostgresStore  # noqa: PLC0415 - an extra
-
         return PostgresStore(settings.database_url)
     return SqliteStore(get_launch_folder(settings) / STORE_FILE_NAME)
 

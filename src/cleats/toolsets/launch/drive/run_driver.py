@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -142,24 +143,23 @@ class RunDriver:
         """
         item = WorkItem.make_next(self.run.snapshot, work)
         with self.spans.open_step(work, item) as span:
-            await self._execute_step(work, item, span)
-
-    async def _execute_step(self, work: StepWork, item: WorkItem, span: WorkSpan) -> None:
-        await self._record_events(step_events.make_start_events(self.run.snapshot, work, item), get_trace_ids(span))
-        started_at = monotonic()
-        try:
-            async with self._held_lease.working():
-                result = await self._run_within_budget(self._run_worker(work, item))
-            documents = await to_thread.run_sync(self._load_documents, work, result)
-        except ToolError as error:
-            root = str(self.folder.root)  # a path of this machine
-            error.message = error.message.replace(f"{root}/", "").replace(root, "the run's folder")
-            await self._record_failure(work, item, error, span)
-            return
-        drafts = step_events.make_finish_events(self.run.snapshot, self.view, work, item, result, documents=documents)
-        drafts = self.spans.add_worker_spans(span, drafts)
-        recorded_step = RecordedStep(work.step, result.facts, monotonic() - started_at)
-        await self._record_events(drafts, get_trace_ids(span), recorded_step)
+            await self._record_events(step_events.make_start_events(self.run.snapshot, work, item), get_trace_ids(span))
+            started_at = monotonic()
+            try:
+                async with self._held_lease.working():
+                    result = await self._run_within_budget(self._run_worker(work, item))
+                documents = await to_thread.run_sync(self._load_documents, work, result)
+            except ToolError as error:
+                root = str(self.folder.root)  # a path of this machine
+                error.message = error.message.replace(f"{root}/", "").replace(root, "the run's folder")
+                await self._record_failure(work, item, error, span)
+                return
+            drafts = step_events.make_finish_events(
+                self.run.snapshot, self.view, work, item, result, documents=documents
+            )
+            drafts = self.spans.add_worker_spans(span, drafts)
+            recorded_step = RecordedStep(work.step, result.facts, monotonic() - started_at)
+            await self._record_events(drafts, get_trace_ids(span), recorded_step)
 
     def load_document(self, name: str) -> Any:
         """Load an artifact of the run as a document."""
@@ -248,10 +248,8 @@ class RunDriver:
     async def _record_events(
         self, drafts: Sequence[EventDraft], trace: TraceIds | None = None, step: RecordedStep | None = None
     ) -> None:
-        def write() -> tuple[Run, Sequence[RunEvent]]:
-            store, lease = self._resources.store, self._held_lease.lease
-            return store.record(lease, drafts, trace or self.spans.trace, step=step)
-
+        lease = self._held_lease.lease
+        write = partial(self._resources.store.record, lease, drafts, trace or self.spans.trace, step=step)
         run, events = await to_thread.run_sync(write)
         if step is not None:
             self._steps.append(step)

@@ -35,14 +35,11 @@ def find_tokens(text: str) -> list[str]:
 def _iterate_texts(front: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, value in front.items():
         name = f"{prefix}{key}"
-        if isinstance(value, str):
-            yield name, value
-        elif isinstance(value, dict):
+        if isinstance(value, dict):
             yield from _iterate_texts(value, f"{name}.")
-        elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, str):
-                    yield name, item
+        else:
+            items = value if isinstance(value, list) else [value]
+            yield from ((name, item) for item in items if isinstance(item, str))
 
 
 def fix_tokens(case: FixCase) -> str:

@@ -88,11 +88,8 @@ def _classify_path(path: Path) -> tuple[str, int]:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return "gone", 0
-    if stat.S_ISLNK(mode):
-        return "link", mode
-    if stat.S_ISDIR(mode):
-        return "folder", mode  # a nested repository
-    return ("file" if stat.S_ISREG(mode) else "device"), mode
+    kinds = {stat.S_IFLNK: "link", stat.S_IFDIR: "folder", stat.S_IFREG: "file"}  # a folder is a nested repository
+    return kinds.get(stat.S_IFMT(mode), "device"), mode
 
 
 async def restore_file(site: LaunchSite, path: str, base: str, env: Mapping[str, str]) -> FixResult:

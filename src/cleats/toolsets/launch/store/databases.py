@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 from zlib import crc32
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -147,12 +147,6 @@ class _SqliteConnection(SqlConnection):
         if opened := self.__dict__.pop("connection", None):
             opened.close()
 
-    def now(self) -> float:
-        return time.time()
-
-    def lock_name(self, name: str) -> None:
-        """Do nothing: SQLite has one writer at a time anyway."""
-
     def insert_row(self, statement: str, values: Sequence[Any]) -> bool:
         try:
             self.execute(statement, values)
@@ -182,9 +176,6 @@ def wrap_storage_errors() -> Iterator[None]:
         raise tool_error from None
 
 
-if TYPE_CHECKING:
-    from cleats.system.postgres import Connection
-
 CREATE_TABLES_SQL: Final = RUN_TABLES_SQL.format(
     prefix="cleats_", number_type="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", options=""
 )
@@ -197,9 +188,9 @@ class _PostgresConnection(SqlConnection):
         self._url = url
         self._read_only = read_only
         self._has_tables = False
-        self._connection: Connection | None = None
+        self._connection: postgres.Connection | None = None
 
-    def _connect(self) -> "Connection":
+    def _connect(self) -> "postgres.Connection":
         if self._connection is None or self._connection.closed:
             self._connection = postgres.connect(self._url)
         return self._connection

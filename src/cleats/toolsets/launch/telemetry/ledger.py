@@ -23,6 +23,10 @@ WRITE_TIMEOUT_SECONDS: Final = 5.0
 MAX_OUTBOX_BYTES: Final = 10 << 20
 """Size of the outbox; the oldest messages are dropped first."""
 
+_TRIM_OUTBOX_SQL: Final = (
+    "DELETE FROM outbox WHERE id IN (SELECT id FROM"
+    " (SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS total FROM outbox) WHERE total > ?)"
+)
 FILTER_COLUMNS: Final = ("run_id", "parent_run_id", "job_type", "agent_name", "status")
 
 
@@ -125,7 +129,7 @@ class TelemetryLedger:
                 if _update_record(database, event_id, update):
                     _enqueue_message(database, collector, "PATCH", f"/api/v1/runs/{event_id}", update)
             if collector is not None:
-                self.dropped_count += _trim_outbox(database)
+                self.dropped_count += database.execute(_TRIM_OUTBOX_SQL, (MAX_OUTBOX_BYTES,)).rowcount
         return True
 
     def associate_commit(
@@ -204,13 +208,6 @@ def _enqueue_message(
             "INSERT INTO outbox (collector, token, method, path, body) VALUES (?, ?, ?, ?, ?)",
             (collector.url, collector.token, method, path, msgspec.json.encode(body)),
         )
-
-
-def _trim_outbox(database: sqlite3.Connection) -> int:
-    """Trim the outbox to its limit; return the number of dropped messages."""
-    sizes = "SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS total FROM outbox"
-    sql = f"DELETE FROM outbox WHERE id IN (SELECT id FROM ({sizes}) WHERE total > ?)"  # noqa: S608 - constants
-    return database.execute(sql, (MAX_OUTBOX_BYTES,)).rowcount
 
 
 def _insert_record(database: sqlite3.Connection, record: Mapping[str, Any]) -> bool:

@@ -12,7 +12,6 @@ from cleats.toolsets.launch.source.evidence import document_claims
 from cleats.toolsets.launch.source.evidence.document_claims import Workflow
 from cleats.toolsets.launch.source.evidence.install_claims import claim_install
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
-from cleats.toolsets.launch.source.evidence.licences import Licence
 from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_licence
 from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
@@ -81,8 +80,10 @@ def build_facts(
         "api_surface_summary": _describe_surface(sources.surface, api_claim_ids),
         "example_inventory": examples,
         "limitations": limitation_texts,
-        **_describe_licence(licence, licence_claim),
     }
+    if licence is not None:
+        fields = {"spdx_id": licence.spdx, "name": licence.name, "file_path": licence.path, "claim_id": licence_claim}
+        facts["license"] = {key: value for key, value in fields.items() if value}
     evidence_map = {
         "schema_version": "1.0",
         "repo_url": inventory["repo_url"],
@@ -234,10 +235,3 @@ def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict
         symbols[symbol.kind].append(document | {"summary": symbol.doc} | claim)
     modules = [{"name": name, "path": path} for name, path in surface.modules]
     return {"classes": symbols["class"], "functions": symbols["function"], "modules": modules}
-
-
-def _describe_licence(licence: Licence | None, claim_id: str) -> dict[str, Any]:
-    if licence is None:
-        return {}
-    fields = {"spdx_id": licence.spdx, "name": licence.name, "file_path": licence.path, "claim_id": claim_id}
-    return {"license": {key: value for key, value in fields.items() if value}}

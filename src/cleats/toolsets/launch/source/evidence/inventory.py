@@ -65,21 +65,14 @@ def detect_platform(tree: CheckoutTree) -> DetectedPlatform:
 
 def _score_manifests(paths: list[str]) -> tuple[dict[str, int], set[str], list[str]]:
     scores: dict[str, int] = {}
-    systems: set[str] = set()
-    manifests: list[str] = []
-    counted_signs: set[tuple[str, str, int, str]] = set()
-    for path in paths:
-        for sign in _PLATFORM_SIGNS:
-            family, pattern, weight, system = sign
-            if not re.fullmatch(pattern, PurePosixPath(path).name):
-                continue
-            if weight == PRIMARY_WEIGHT:
-                manifests.append(path)
-            if sign not in counted_signs:
-                counted_signs.add(sign)
-                scores[family] = scores.get(family, 0) + weight
-                systems.update({system} - {""})
-    return scores, systems, sorted(manifests)
+    matches = [
+        (path, sign) for path in paths for sign in _PLATFORM_SIGNS if re.fullmatch(sign[1], PurePosixPath(path).name)
+    ]
+    signs = dict.fromkeys(sign for _, sign in matches)  # each counts once
+    for family, _, weight, _ in signs:
+        scores[family] = scores.get(family, 0) + weight
+    manifests = sorted(path for path, sign in matches if sign[2] == PRIMARY_WEIGHT)
+    return scores, {sign[3] for sign in signs} - {""}, manifests
 
 
 def _name_archetype(tree: CheckoutTree, family: str) -> str:
@@ -234,13 +227,12 @@ def find_phantom_paths(tree: CheckoutTree, documents: list[str]) -> list[Mapping
 
 
 def _has_path(tree: CheckoutTree, path: str, document: str) -> bool:
-    for candidate in (path, str(PurePosixPath(document).parent / path)):
-        if candidate in tree.path_set or candidate in tree.folders:
-            return True
-        stem = candidate.removesuffix(".html").removesuffix("/index")
-        if any(f"{stem}{suffix}" in tree.path_set for suffix in _DOCUMENT_SUFFIXES):
-            return True
-    return False
+    candidates = (path, str(PurePosixPath(document).parent / path))
+    stems = [candidate.removesuffix(".html").removesuffix("/index") for candidate in candidates]
+    sources = [f"{stem}{suffix}" for stem in stems for suffix in _DOCUMENT_SUFFIXES]
+    return any(path in tree.path_set for path in (*candidates, *sources)) or any(
+        path in tree.folders for path in candidates
+    )
 
 
 def _classify_document(path: PurePosixPath) -> str:

@@ -26,6 +26,9 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         for kind in ("dependencies", *_OPTIONAL_KINDS, "devDependencies")
     }
     licence = file.read_text("license", strip=True) or file.read_text("license", "type", strip=True)
+    match file.document.get("licenses"):  # as old packages write it
+        case [{**old_licence}] if licence is None:
+            licence = file.locate(str(old_licence.get("type", "")), "licenses")
     binaries = file.document.get("bin")
     command = str(file.document["name"]).rsplit("/", 1)[-1]
     commands = file.locate_entries("bin")
@@ -36,7 +39,7 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         path=path,
         name=name,
         version=file.read_text("version", strip=True),
-        licence=licence or _read_old_licence(file),
+        licence=licence,
         description=file.read_text("description", strip=True),
         requires=file.read_text("engines", "node", strip=True),
         dependencies=dependencies["dependencies"],
@@ -47,13 +50,6 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         entry_files=_find_entry_files(tree, file.document, path.removesuffix("package.json")),
         private=file.document.get("private") is True,
     )
-
-
-def _read_old_licence(file: ManifestFile) -> LocatedValue | None:
-    match file.document.get("licenses"):
-        case [{**licence}]:
-            return file.locate(str(licence.get("type", "")), "licenses")
-    return None
 
 
 def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: str) -> tuple[str, ...]:
