@@ -195,10 +195,7 @@ def make_call_record(
 
 
 def _select_trace(event: RunEvent) -> dict[str, str]:
-    trace_context = {"trace_id": event.trace.trace_id, "span_id": event.trace.span_id}
-    if event.trace.parent_span_id:
-        trace_context["parent_span_id"] = event.trace.parent_span_id
-    return trace_context
+    return {name: value for name, value in event.trace._asdict().items() if value}
 
 
 def _select(payload: Payload, names: Sequence[str]) -> dict[str, Any]:
