@@ -10,8 +10,8 @@ import anyio
 
 from bench.fleet.world import BenchFleet, read_child_cpu_seconds, run_postgres, wait_until
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
+from cleats.toolsets.launch.store.databases import PostgresStore
 from cleats.toolsets.launch.store.model import RecordedStep, Run, RunLease
-from cleats.toolsets.launch.store.postgres_store import PostgresStore
 
 CONNECTION_COUNT = 8
 """Concurrent writers: they share the syncs of the database, as the workers of a fleet do."""

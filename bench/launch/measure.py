@@ -18,8 +18,8 @@ from bench.calls.process import BenchmarkError, ServerProcess, limit_time, run_s
 from bench.calls.wire import build_initialize, build_initialized
 from bench.launch import world
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import RecordedStep, Run
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 MEDIAN_CALLS = 100
 SERVER_TIMEOUT_SECONDS = 300.0

@@ -11,8 +11,8 @@ from typing import Any
 
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.states import RunState
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import RecordedStep, Run, make_state_event
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 EXAMPLES_FOLDER = Path(__file__).parents[2] / "examples" / "launch"
 FIRST_RUN_ID = "r_2026-01-21T10-00-00Z_00000000"

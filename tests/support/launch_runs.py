@@ -19,9 +19,9 @@ from cleats.toolsets.launch.runs import artifacts as documents
 from cleats.toolsets.launch.runs.job import ProgressCallback, StepResult, WorkerJob, WorkerLauncher, parse_event_drafts
 from cleats.toolsets.launch.runs.states import RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import Run, RunLease
 from cleats.toolsets.launch.store.run_store import RunStore
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from tests.support.held_locks import close_after_test
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.servers import launch_worker

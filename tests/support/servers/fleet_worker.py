@@ -8,7 +8,7 @@ from cleats.runtime import shutdown
 from cleats.runtime.spans import SpanFile
 from cleats.runtime.telemetry import LocalTracer
 from cleats.toolsets.launch.fleet import FleetWorker, RunQueue
-from cleats.toolsets.launch.store.postgres_store import PostgresStore
+from cleats.toolsets.launch.store.databases import PostgresStore
 from tests.support.launch_runs import create_engine
 
 

@@ -21,8 +21,8 @@ from cleats.toolsets.launch.drive.run_driver import DriverResources
 from cleats.toolsets.launch.runs.job import WorkerLauncher
 from cleats.toolsets.launch.service import LaunchService
 from cleats.toolsets.launch.setup import STORE_FILE_NAME, get_launch_folder
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import Run
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.tools import build_service_toolset
 from cleats.transports.stdio import claim_stdio
 from tests.support.launch_runs import TEST_PACE, WORKER_FUNCTIONS

@@ -10,11 +10,11 @@ import pytest
 from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.storage import RunFolder
-from cleats.toolsets.launch.store import sqlite_store
+from cleats.toolsets.launch.store import databases
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import Run, RunLease
 from cleats.toolsets.launch.store.run_files import clean_runs
 from cleats.toolsets.launch.store.run_store import RunStore
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 CREATED_DRAFT = EventDraft("RUN_CREATED", {"required_sections": ["docs"], "product_slug": "zip"})
 
@@ -143,7 +143,7 @@ def test_a_store_that_finds_no_room_to_be_read_says_so() -> None:
     error.sqlite_errorcode = 4874
     error.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
 
-    assert sqlite_store.wrap_sqlite_error(error).message.startswith("There is no room left")
+    assert databases.wrap_sqlite_error(error).message.startswith("There is no room left")
 
 
 def test_what_a_killed_clean_up_has_left_is_removed_by_the_next(store: RunStore, tmp_path: Path) -> None:

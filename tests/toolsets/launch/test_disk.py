@@ -16,9 +16,9 @@ from cleats.contract.routes import RouteRequest
 from cleats.toolsets.launch.git.client import HardenedGit
 from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
-from cleats.toolsets.launch.store import sqlite_store
+from cleats.toolsets.launch.store import databases
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import Run
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.telemetry.api import TelemetryApi
 from cleats.toolsets.launch.telemetry.ledger import TelemetryLedger
 from cleats.toolsets.launch.telemetry.recorder import LEDGER_FILE_NAME, TelemetryRecorder, TelemetrySender
@@ -98,7 +98,7 @@ def test_a_copy_of_the_store_that_is_put_back_is_used_at_once(tmp_path: Path) ->
 
 
 def test_a_store_that_somebody_else_holds_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_store, "WRITE_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(databases, "WRITE_TIMEOUT_SECONDS", 0.0)
     store = close_after_test(SqliteStore(tmp_path / "runs.db"))
     store.list_runs()
     holder = close_after_test(SqliteStore(tmp_path / "runs.db"))
@@ -110,7 +110,7 @@ def test_a_store_that_somebody_else_holds_is_told_as_that(tmp_path: Path, monkey
 
 
 def test_a_store_that_cannot_be_opened_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_store, "WRITE_TIMEOUT_SECONDS", 10_000.0)  # a test that waits is ended by its timeout
+    monkeypatch.setattr(databases, "WRITE_TIMEOUT_SECONDS", 10_000.0)  # a test that waits is ended by its timeout
     (tmp_path / "runs.db-journal").mkdir()
 
     with pytest.raises(ToolError, match="cannot be used now") as caught:

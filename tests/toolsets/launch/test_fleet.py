@@ -18,8 +18,8 @@ from cleats.toolsets.launch.drive.run_driver import Caller
 from cleats.toolsets.launch.fleet import FleetWorker, RetryLaterError, RunQueue, is_abandoned
 from cleats.toolsets.launch.runs.events import TraceIds
 from cleats.toolsets.launch.runs.states import RunState
+from cleats.toolsets.launch.store.databases import PostgresStore
 from cleats.toolsets.launch.store.model import Run
-from cleats.toolsets.launch.store.postgres_store import PostgresStore
 from tests.support.launch_runs import build_config, create_engine, create_run, expire_lease
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgres import create_database, make_unreachable

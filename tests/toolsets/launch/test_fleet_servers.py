@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cleats.toolsets.launch.store.postgres_store import PostgresStore
+from cleats.toolsets.launch.store.databases import PostgresStore
 from tests.support.http_client import CLEATS_COMMAND, WebServer, run_web_server
 from tests.support.launch_sites import commit_folder, copy_sample
 from tests.support.postgres import create_database

@@ -9,8 +9,8 @@ import pytest
 
 from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.states import STATE_ORDER, RunState
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import Run, make_state_event
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from tests.support.http_client import CLEATS_COMMAND, WebServer, run_web_server
 from tests.support.launch_runs import TEST_RUN_ID
 from tests.support.requirements import requirement

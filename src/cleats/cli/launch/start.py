@@ -62,7 +62,9 @@ class RunView:
                     self.gates[event.payload["gate"]] = event.payload["ok"]
                 if event.type == "WORK_ITEM_STARTED":
                     self.progress_text = ""
-                self._print_event(event)
+                line = json.dumps(event.as_json(), ensure_ascii=False) if is_json_requested() else format_event(event)
+                if line and self.lines is not None:
+                    click.echo(line, file=self.lines)
         if self.live is not None:
             self.live.update(render_run(run, self.gates, self.progress_text))
         return run
@@ -70,14 +72,6 @@ class RunView:
     async def show(self, report: Any) -> None:
         """Remember the progress message of the worker."""
         self.progress_text = report.message
-
-    def _print_event(self, event: Any) -> None:
-        if self.lines is None:
-            return
-        if is_json_requested():
-            click.echo(json.dumps(event.as_json(), ensure_ascii=False), file=self.lines)
-        elif line := format_event(event):
-            click.echo(line, file=self.lines)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
@@ -16,8 +16,11 @@ from anyio import to_thread
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.tools import Context, Handler, ListChangeCallback
 from cleats.settings import Settings, get_environment
+from cleats.system.git import filter_git_environment
+from cleats.toolsets.launch.config.secrets import load_secrets, redact_config
 from cleats.toolsets.launch.runs.artifacts import format_compact_json
 from cleats.toolsets.launch.runs.events import TraceIds
+from cleats.toolsets.launch.store import run_files
 from cleats.toolsets.launch.telemetry.ledger import TelemetryCollector
 from cleats.toolsets.launch.telemetry.recorder import TelemetryRecorder
 
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from cleats.toolsets.launch.drive.run_driver import Caller
     from cleats.toolsets.launch.fleet import RunQueue
     from cleats.toolsets.launch.store.model import Run
-    from cleats.toolsets.launch.store.run_files import RunArtifact
 
 log = logging.getLogger(__name__)
 
@@ -62,13 +64,8 @@ class LaunchService:
             self._settings.data_dir / "launch",
             lambda: self.engine.store,
             TelemetryCollector(url, token) if url else None,
-            self._load_secrets,
+            partial(load_secrets, self._settings),
         )
-
-    def _load_secrets(self) -> Mapping[str, str]:
-        from cleats.toolsets.launch.setup import load_secrets  # noqa: PLC0415 - as above
-
-        return load_secrets(self._settings)
 
     @asynccontextmanager
     async def running(self, _changed: ListChangeCallback) -> AsyncIterator[None]:
@@ -92,25 +89,27 @@ class LaunchService:
     async def start_from_url(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         from cleats.toolsets.launch.quickstart import derive  # noqa: PLC0415 - as above
 
-        request_hash = _hash_request("launch_start_run_from_product_url", arguments["url"])
-        derived_config = derive.describe_page_config(arguments["url"], self._settings)
-        run = await self.engine.find_existing(arguments.get("idempotency_key", ""), request_hash)
+        url = arguments["url"]
+        request_hash = _hash_request("launch_start_run_from_product_url", url)
+        derived_config = derive.describe_page_config(url, self._settings)
+        run = await self._find_existing(arguments, request_hash, context)
         if run is None:
-            config = await derive.derive_from_product_url(arguments["url"], self._settings, self._git_env)
+            config = await derive.derive_from_product_url(url, self._settings, self._git_env)
             run = await self._create_run(config, arguments, request_hash, context)
-        return await self._answer_started(run, derived_config, context)
+        return {"run_id": run.run_id, "state": run.state.value, "derived_config": derived_config}
 
     async def start_from_repository(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         from cleats.toolsets.launch.quickstart import derive  # noqa: PLC0415 - as above
 
         url = arguments["github_repo_url"]
         request_hash = _hash_request("launch_start_run_from_github_repo_url", url)
-        run = await self.engine.find_existing(arguments.get("idempotency_key", ""), request_hash)
+        run = await self._find_existing(arguments, request_hash, context)
         if run is None:
             context.progress("Looking at the repository.", phase="discovery")
             config = await derive.derive_from_repository_url(url, self._settings, self._git_env)
             run = await self._create_run(config, arguments, request_hash, context)
-        return await self._answer_started(run, derive.describe_repository_config(run.config), context)
+        derived_config = {name: run.config[name] for name in derive.REPORTED_FIELDS}
+        return {"run_id": run.run_id, "state": run.state.value, "derived_config": derived_config}
 
     async def get_artifact(self, arguments: ToolArguments, context: Context) -> AnswerBody:
         run_id = _read_run_id(arguments, context)
@@ -119,12 +118,13 @@ class LaunchService:
 
     async def list_runs(self, arguments: ToolArguments, _context: Context) -> AnswerBody:
         filters = arguments.get("filter", {})
-        runs = await self.engine.list_runs(
-            product_slug=filters.get("product_slug", ""),
-            state=filters.get("state", ""),
-            limit=arguments["limit"] + 1,
-            before=_parse_cursor(arguments.get("cursor", "")),
-        )
+        options = {
+            "product_slug": filters.get("product_slug", ""),
+            "state": filters.get("state", ""),
+            "limit": arguments["limit"] + 1,
+            "before": _parse_cursor(arguments.get("cursor", "")),
+        }
+        runs = await to_thread.run_sync(partial(self.engine.store.list_runs, **options))
         page = runs[: arguments["limit"]]
         body: AnswerBody = {
             "runs": [
@@ -152,14 +152,12 @@ class LaunchService:
 
         return handle_call
 
-    async def read_artifact(self, run_id: str, name: str) -> "RunArtifact":
+    async def read_artifact(self, run_id: str, name: str) -> run_files.RunArtifact:
         """Return an artifact of a run, or one of the documents that every run has.
 
         Raises:
             ToolError: RUN_NOT_FOUND; INVALID_INPUT with the existing names.
         """
-        from cleats.toolsets.launch.store import run_files  # noqa: PLC0415 - as above
-
         return await to_thread.run_sync(run_files.read_artifact, self.engine.store, self.engine.runs, run_id, name)
 
     async def list_latest(self, count: int) -> "Sequence[Run]":
@@ -173,15 +171,12 @@ class LaunchService:
 
     @cached_property
     def _git_env(self) -> dict[str, str]:
-        from cleats.system.git import filter_git_environment  # noqa: PLC0415 - as above
-
         return filter_git_environment(get_environment(self._settings))
 
     async def _create_run(
         self, raw_config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context
     ) -> "Run":
         from cleats.toolsets.launch.config.normalise import hash_config, normalise_config  # noqa: PLC0415 - as above
-        from cleats.toolsets.launch.config.secrets import redact_config  # noqa: PLC0415
 
         config = await to_thread.run_sync(normalise_config, raw_config, self._settings)
         run, _ = await self.engine.create(
@@ -195,9 +190,14 @@ class LaunchService:
         await self._drive_run(run, context)
         return run
 
-    async def _answer_started(self, run: "Run", derived_config: Mapping[str, Any], context: Context) -> AnswerBody:
+    async def _find_existing(self, arguments: ToolArguments, request_hash: str, context: Context) -> "Run | None":
+        """Return the run that was started with the same key for the same request, and drive it."""
+        key = arguments.get("idempotency_key", "")
+        run = await to_thread.run_sync(self.engine.store.find_by_key, key) if key else None
+        if run is None or run.request_hash != request_hash:
+            return None
         await self._drive_run(run, context)
-        return {"run_id": run.run_id, "state": run.state.value, "derived_config": dict(derived_config)}
+        return run
 
     async def _drive_run(self, run: "Run", context: Context) -> None:
         """Continue a run in the background, even if the server that started it was lost."""

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 from cleats.runtime import spans
 from cleats.settings import Settings, get_environment
 from cleats.system.git import filter_git_environment
+from cleats.toolsets.launch.config.secrets import load_secrets
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.leases import LeaseTiming
 from cleats.toolsets.launch.drive.pipeline import WORKER_FUNCTIONS
 from cleats.toolsets.launch.drive.run_driver import DriverResources, RecordObserver
 from cleats.toolsets.launch.runs.job import WorkerLauncher
+from cleats.toolsets.launch.store.databases import PostgresStore, SqliteStore
 from cleats.toolsets.launch.store.run_store import RunStore
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
     from cleats.toolsets.launch.fleet import FleetWorker
@@ -55,16 +56,8 @@ def build_worker(settings: Settings, concurrency: int) -> "FleetWorker":
 def open_store(settings: Settings) -> RunStore:
     """Return the store of runs: a file of this user, or the database of a fleet."""
     if settings.database_url:
-        from cleats.toolsets.launch.store.postgres_store import PostgresStore  # noqa: PLC0415 - an extra
-
         return PostgresStore(settings.database_url)
     return SqliteStore(get_launch_folder(settings) / STORE_FILE_NAME)
-
-
-def load_secrets(settings: Settings) -> dict[str, str]:
-    """Return the tokens that runs may use, by the names of their environment variables."""
-    environ = get_environment(settings)
-    return {name: environ[name] for name in settings.launch.secrets if name in environ}
 
 
 def build_worker_settings(settings: Settings) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from cleats.toolsets.launch.drive.step_events import make_cancellation_events
 from cleats.toolsets.launch.runs.events import NO_TRACE, BrokenChainError, EventDraft, TraceIds
 from cleats.toolsets.launch.runs.snapshot import replay_events
 from cleats.toolsets.launch.runs.states import IllegalTransition, RunState
+from cleats.toolsets.launch.store.databases import PostgresStore, SqliteStore
 from cleats.toolsets.launch.store.model import (
     LeaseLost,
     RecordedStep,
@@ -26,9 +27,7 @@ from cleats.toolsets.launch.store.model import (
     StepRecorded,
     make_state_event,
 )
-from cleats.toolsets.launch.store.postgres_store import PostgresStore
 from cleats.toolsets.launch.store.run_store import RunStore
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from tests.support.held_locks import close_after_test
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgres import create_database, make_unreachable
@@ -368,8 +367,8 @@ CONCURRENT_STARTS_SCRIPT = """
 import sys, threading
 from pathlib import Path
 from cleats.toolsets.launch.runs.events import NO_TRACE
-from cleats.toolsets.launch.store.postgres_store import PostgresStore
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
+from cleats.toolsets.launch.store.databases import PostgresStore
+from cleats.toolsets.launch.store.databases import SqliteStore
 from tests.toolsets.launch.drive.test_store import CREATED_DRAFT, build_new_run
 
 sys.stdin.readline()  # both begin at once

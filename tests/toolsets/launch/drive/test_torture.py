@@ -20,7 +20,7 @@ import pytest
 
 from cleats.toolsets.launch.runs.snapshot import replay_events
 from cleats.toolsets.launch.runs.storage import RunFolder
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
+from cleats.toolsets.launch.store.databases import SqliteStore
 from tests.support.held_locks import close_after_test
 from tests.support.launch_client import REAL_SERVER_COMMAND, RUN_CONFIG, LaunchToolClient, open_launch_client
 from tests.support.launch_sites import commit_folder, copy_sample

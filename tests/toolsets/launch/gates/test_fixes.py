@@ -12,7 +12,7 @@ import pytest
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.gates import registry
 from cleats.toolsets.launch.gates.model import FileRemoval, FixCase
-from cleats.toolsets.launch.gates.page_edits import edit_around, find_unknown_commands, remove_lines
+from cleats.toolsets.launch.gates.page_text import edit_around, find_unknown_commands, remove_lines
 from cleats.toolsets.launch.gates.registry import run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite, WorktreeChange
 from cleats.toolsets.launch.gates.worktree import MANUAL_EDIT

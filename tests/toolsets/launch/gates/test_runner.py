@@ -45,7 +45,7 @@ def test_every_gate_says_its_name_and_purpose_and_is_listed_once() -> None:
 
     assert [gate.name for gate in gates] == list(registry.GATE_NAMES)
     assert all(gate.purpose.strip() for gate in gates)
-    assert all((gate.check is None) != (gate.async_check is None) for gate in gates)
+    assert all(callable(gate.check) for gate in gates)
     assert all(0 < gate.local_seconds <= gate.strict_seconds for gate in gates)
 
 
@@ -104,7 +104,7 @@ def test_an_errand_that_takes_too_long_is_cancelled(launch: GateRun) -> None:
         await anyio.sleep_forever()
         return []
 
-    verdict = judge_gate(launch, Gate(name="x", purpose="x", async_check=wait_forever, local_seconds=0.05))
+    verdict = judge_gate(launch, Gate(name="x", purpose="x", check=wait_forever, local_seconds=0.05))
 
     assert [issue.error_code for issue in verdict.issues] == ["GATE_TIMEOUT"]
 

@@ -12,9 +12,14 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.http_client import HttpReply
-from cleats.toolsets.launch.publish.commit_service import RETRIES, CommitServicePublisher, ServiceClient
 from cleats.toolsets.launch.publish.git_publisher import GitPublisher
-from cleats.toolsets.launch.publish.github_publisher import GITHUB_HEADERS, GitHubPublisher
+from cleats.toolsets.launch.publish.http_publishers import (
+    GITHUB_HEADERS,
+    RETRIES,
+    CommitServicePublisher,
+    GitHubPublisher,
+    ServiceClient,
+)
 from cleats.toolsets.launch.publish.model import ChangedFile, ChangePublisher, RunChange
 from tests.support.github_server import FakeForge, run_forge
 from tests.support.requirements import requirement

@@ -17,8 +17,8 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.routes import RouteAnswer, RouteHandler, RouteRequest
 from cleats.toolsets.launch.drive.step_events import make_cancellation_events
 from cleats.toolsets.launch.runs.events import EventDraft, TraceIds
+from cleats.toolsets.launch.store.databases import SqliteStore
 from cleats.toolsets.launch.store.model import Run
-from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from cleats.toolsets.launch.telemetry import journal_records
 from cleats.toolsets.launch.telemetry import ledger as ledgers
 from cleats.toolsets.launch.telemetry.api import TelemetryApi
@@ -289,14 +289,12 @@ def test_a_call_about_a_run_is_told_where_the_run_is_and_repeats_no_address(
     store.create(new, [EventDraft("RUN_CREATED", {"required_sections": ["docs"]})], CALL_TRACE)
     arguments = {"run_id": OTHER_RUN_ID, "url": "https://products.example/a?word=sesame"}
     record = journal_records.make_call_record(
-        tool="launch_get_status",
+        "launch_get_status",
+        arguments,
         run_id=OTHER_RUN_ID,
-        arguments=arguments,
         started=1.0,
-        finished=2.0,
-        status="success",
         trace=("1" * 32, "2" * 16),
-        summary="ok",
+        result=("success", "ok"),
     )
 
     async def record_calls() -> list[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from cleats.settings import Settings
+from cleats.settings import Settings, get_environment
 
 GITHUB_API_URL: Final = "https://api.github.com"
 LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -63,6 +63,12 @@ def is_trusted_endpoint(endpoint: str, endpoints: Sequence[str]) -> bool:
         target[:3] == trusted[:3] and (path == trusted[3] or path.startswith(f"{trusted[3]}/"))
         for trusted in filter(None, map(_parse_endpoint, endpoints))
     )
+
+
+def load_secrets(settings: Settings) -> dict[str, str]:
+    """Return the tokens that runs may use, by the names of their environment variables."""
+    environ = get_environment(settings)
+    return {name: environ[name] for name in settings.launch.secrets if name in environ}
 
 
 SECRET_PARTS_BY_STEP: Final[Mapping[str, tuple[str, ...]]] = {

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from cleats.toolsets.launch.config.secrets import is_trusted_endpoint
-from cleats.toolsets.launch.drafting.model_client import ModelAnswer, ModelBudget, ModelClient, ModelEndpoint
+from cleats.toolsets.launch.drafting.model_client import ModelAnswer, ModelClient, ModelEndpoint
 from cleats.toolsets.launch.drafting.page import WrittenPage
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import pages
@@ -143,7 +143,8 @@ def create_editor(job: WorkerJob) -> PageEditor | None:
         ModelClient(
             endpoints=model_endpoints,
             decoding=llm_config.get("decoding", {}),
-            budget=ModelBudget(budgets["max_llm_calls"], budgets["max_llm_tokens"]),
+            max_calls=budgets["max_llm_calls"],
+            max_tokens=budgets["max_llm_tokens"],
             folder=job.root / "model",
             event=job.add_event,
         ),

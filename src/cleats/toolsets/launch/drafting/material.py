@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cleats.toolsets.launch.gates.page_edits import find_unknown_commands
+from cleats.toolsets.launch.gates.page_text import find_unknown_commands
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 
 _SHORTCODE_PATTERN = re.compile(r"\{\{")
@@ -88,21 +88,13 @@ class LaunchMaterial:
 
         Tests are excluded, because they show how the product is tested, not how it is used.
         """
-        usable = [
-            PageSnippet(
-                entry["snippet_id"],
-                entry["language"],
-                tuple(entry["tags"]),
-                entry["source"].get("path", ""),
-                entry["code"].strip("\n"),
-            )
-            for entry in self.catalogue["snippets"]
-            if entry["validation"]["syntax_ok"] is True
-            and "{{<" not in entry["code"]
-            and "{{%" not in entry["code"]
-            and "test" not in entry["tags"]
-            and not any(find_unknown_commands(entry["code"], entry["language"], self.facts))
-        ]
+        usable = []
+        for entry in self.catalogue["snippets"]:
+            language, tags, code = entry["language"], tuple(entry["tags"]), entry["code"]
+            is_shown = entry["validation"]["syntax_ok"] is True and "test" not in tags and not re.search("{{[<%]", code)
+            if is_shown and not any(find_unknown_commands(code, language, self.facts)):
+                path = entry["source"].get("path", "")
+                usable.append(PageSnippet(entry["snippet_id"], language, tags, path, code.strip("\n")))
         return tuple(sorted(usable, key=_rank_snippet))
 
     @property
@@ -146,11 +138,9 @@ class LaunchMaterial:
     def version_claim_id(self) -> str:
         """The claim that states the version, or an empty text."""
         version = str(self.facts.get("version") or "")
-        for claim_id in self.list_group("compatibility_notes"):
-            text = self.claims[claim_id]["claim_text"]
-            if version and version in text and "version of" in text.lower():
-                return claim_id
-        return ""
+        texts = {claim_id: self.claims[claim_id]["claim_text"] for claim_id in self.list_group("compatibility_notes")}
+        matches = (key for key, text in texts.items() if version and version in text and "version of" in text.lower())
+        return next(matches, "")
 
 
 def _mentions_topic(topic: str, text: str) -> bool:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -63,19 +64,14 @@ class ModelEndpoint:
     timeout: float = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class ModelBudget:
-    calls: int
-    tokens: int
-
-
 @dataclass(slots=True, kw_only=True)
 class ModelClient:
     """Asks the first endpoint that answers; records the answers and counts their cost."""
 
     endpoints: Sequence[ModelEndpoint]
     decoding: Mapping[str, Any]
-    budget: ModelBudget
+    max_calls: int
+    max_tokens: int
     folder: Path
     event: Callable[..., None]
     pause: float = RETRY_PAUSE_SECONDS
@@ -100,12 +96,6 @@ class ModelClient:
             return None
         return ModelAnswer(**answer_fields)
 
-    def compute_usage(self) -> ModelBudget:
-        """Return the calls and tokens of all recorded answers of the run."""
-        files = self.folder.glob("*.json") if self.folder.is_dir() else ()
-        token_counts = [json.loads(file.read_bytes())["tokens"]["total_tokens"] for file in files]
-        return ModelBudget(len(token_counts), sum(token_counts))
-
     async def ask(self, messages: Sequence[Mapping[str, str]]) -> ModelAnswer | None:
         """Return the answer to a question, or None if the budget is exhausted.
 
@@ -116,26 +106,17 @@ class ModelClient:
         prompt_hash, body = self.build_request(messages)
         if recorded_answer := self.load_answer(prompt_hash):
             return recorded_answer
-        usage = self.compute_usage()
-        if usage.calls + self._in_flight >= self.budget.calls or usage.tokens >= self.budget.tokens:
+        token_counts = [json.loads(file.read_bytes())["tokens"]["total_tokens"] for file in self.folder.glob("*.json")]
+        if len(token_counts) + self._in_flight >= self.max_calls or sum(token_counts) >= self.max_tokens:
             return None
         self._in_flight += 1
         try:
-            return await self._ask_endpoints(prompt_hash, body)
+            for endpoint in self.endpoints[:-1]:
+                with suppress(ToolError):
+                    return await self._ask_endpoint(endpoint, prompt_hash, body)
+            return await self._ask_endpoint(self.endpoints[-1], prompt_hash, body)
         finally:
             self._in_flight -= 1
-
-    async def _ask_endpoints(self, prompt_hash: str, body: Mapping[str, Any]) -> ModelAnswer:
-        for number, endpoint in enumerate(self.endpoints, start=1):
-            try:
-                answer = await self._ask_endpoint(endpoint, prompt_hash, body)
-            except ToolError:
-                if number == len(self.endpoints):
-                    raise
-                continue
-            self._save_answer(answer)
-            return answer
-        raise AssertionError("there is at least one endpoint")
 
     async def _ask_endpoint(self, endpoint: ModelEndpoint, prompt_hash: str, body: Mapping[str, Any]) -> ModelAnswer:
         call_id = f"llm_{prompt_hash[:16]}"
@@ -176,6 +157,8 @@ class ModelClient:
             finish_reason=answer.finish_reason,
             output_hash=answer.output_hash,
         )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace_file(self.folder / f"{prompt_hash}.json", artifacts.encode_canonical_json(asdict(answer)))
         return answer
 
     async def _post_question(self, endpoint: ModelEndpoint, body: Mapping[str, Any]) -> Any:
@@ -209,10 +192,6 @@ class ModelClient:
             return json.loads(reply.body)
         except ValueError:
             raise _build_model_error("its answer is no JSON", "BadAnswer") from None
-
-    def _save_answer(self, answer: ModelAnswer) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        replace_file(self.folder / f"{answer.prompt_hash}.json", artifacts.encode_canonical_json(asdict(answer)))
 
 
 def _parse_answer(response: Any, prompt_hash: str, endpoint: ModelEndpoint) -> ModelAnswer:

@@ -101,22 +101,20 @@ def _split_sections(lines: Sequence[str]) -> list[list[str]]:
     return sections
 
 
-def _read_level(section: Sequence[str]) -> int:
-    heading = _HEADING_PATTERN.match(section[0]) if section else None
-    return len(heading.group(1)) if heading else 0
-
-
 def _drop_empty_sections(sections: Sequence[list[str]], values: Mapping[str, str]) -> list[list[str]]:
     """Remove sections whose tokens are all empty, and headings with nothing below them."""
     remaining: list[list[str]] = []
+    following_level = 0
     for section in reversed(sections):
         tokens = [token for line in section[1:] for token in TOKEN_PATTERN.findall(line)]
         heading_tokens = TOKEN_PATTERN.findall(section[0]) if section else []
         has_no_values = bool(tokens) and not any(values[token] for token in tokens)
-        has_subsection = bool(remaining) and _read_level(remaining[0]) > _read_level(section)
-        is_empty = (has_no_values or not any(line.strip() for line in section[1:])) and not has_subsection
-        if not _read_level(section) or (all(values[token] for token in heading_tokens) and not is_empty):
+        heading = _HEADING_PATTERN.match(section[0]) if section else None
+        level = len(heading.group(1)) if heading else 0
+        is_empty = (has_no_values or not any(line.strip() for line in section[1:])) and following_level <= level
+        if not level or (all(values[token] for token in heading_tokens) and not is_empty):
             remaining.insert(0, section)
+            following_level = level
     return remaining
 
 

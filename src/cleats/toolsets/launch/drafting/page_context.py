@@ -26,7 +26,7 @@ class LinkedPage:
     purpose: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PageSubject:
     """The subject of a page that is one of many of its kind: a task, or a module."""
 
@@ -150,8 +150,10 @@ def is_error(symbol: Symbol) -> bool:
 
 def split_errors(symbols: Sequence[Symbol]) -> tuple[list[Symbol], list[Symbol]]:
     """Split classes into ordinary ones and errors."""
-    errors = [symbol for symbol in symbols if is_error(symbol)]
-    return [symbol for symbol in symbols if not is_error(symbol)], errors
+    parts: tuple[list[Symbol], list[Symbol]] = ([], [])
+    for symbol in symbols:
+        parts[is_error(symbol)].append(symbol)
+    return parts
 
 
 def render_symbols(material: LaunchMaterial, symbols: Iterable[Symbol], limit: int, heading: str) -> str:

@@ -10,20 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cleats.toolsets.launch.drafting import page_context
 from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet, format_claim_marker
-from cleats.toolsets.launch.drafting.page_context import (
-    LinkedPage,
-    PageContext,
-    Symbol,
-    describe_symbol,
-    fence_code,
-    is_short,
-    render_claims,
-    render_snippets,
-    render_symbols,
-    split_errors,
-    strip_markup,
-)
+from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, Symbol
 from cleats.toolsets.launch.gates.page_text import is_negated
 from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES, unparse_node, walk_python
 
@@ -79,7 +68,7 @@ def _render_install(context: PageContext) -> str:
             lead = f"Install {material.product_name}" + (f" with {tool}:" if tool else ":")
             if distribution.get("claim_id") in material.claims:
                 lead = material.state_claim(distribution["claim_id"], lead)
-            return f"{lead}\n\n" + fence_code("bash", distribution["install_commands"][0])
+            return f"{lead}\n\n" + page_context.fence_code("bash", distribution["install_commands"][0])
     return ""
 
 
@@ -107,7 +96,7 @@ def _render_import_check(context: PageContext) -> str:
     if not names or context.material.config.get("target_platform") != "python":
         return ""
     text = f"Import `{names[0]}`. The command prints nothing when the package is there:"
-    return f"{text}\n\n" + fence_code("bash", f'python -c "import {names[0]}"')
+    return f"{text}\n\n" + page_context.fence_code("bash", f'python -c "import {names[0]}"')
 
 
 def _render_import(context: PageContext) -> str:
@@ -118,7 +107,7 @@ def _render_import(context: PageContext) -> str:
         for claim_id in material.list_group("quickstart_steps")
         if any(name in material.claims[claim_id]["claim_text"] for name in names)
     ]
-    return render_claims(context, claim_ids[:1])
+    return page_context.render_claims(context, claim_ids[:1])
 
 
 def _render_import_trouble(context: PageContext) -> str:
@@ -139,24 +128,30 @@ def _render_subject_table(context: PageContext, part_index: int) -> str:
     symbols = context.subject.symbols if context.subject else ()
     names = {symbol["name"] for symbol in context.material.functions}
     classes = [symbol for symbol in symbols if symbol["name"] not in names]
-    parts = (*split_errors(classes), [symbol for symbol in symbols if symbol["name"] in names])
-    return render_symbols(context.material, parts[part_index], context.max_rows, TABLE_HEADINGS[part_index])
+    parts = (*page_context.split_errors(classes), [symbol for symbol in symbols if symbol["name"] in names])
+    return page_context.render_symbols(
+        context.material, parts[part_index], context.max_rows, TABLE_HEADINGS[part_index]
+    )
 
 
 def _render_api_table(context: PageContext, part_index: int) -> str:
     """Render the same part of the entire product, without modules that have their own page."""
     material = context.material
-    parts: tuple[Sequence[Symbol], ...] = (*split_errors(material.classes), material.functions)
+    parts: tuple[Sequence[Symbol], ...] = (*page_context.split_errors(material.classes), material.functions)
     child_titles = {item.title for item in context.children}
     modules = {item["path"]: item["name"] for item in material.facts["api_surface_summary"]["modules"]}
     remaining = [item for item in parts[part_index] if modules.get(item["path"]) not in child_titles]
-    return render_symbols(material, remaining, context.max_rows // 2, TABLE_HEADINGS[part_index])
+    return page_context.render_symbols(material, remaining, context.max_rows // 2, TABLE_HEADINGS[part_index])
 
 
 def _render_known_errors(context: PageContext) -> str:
     material = context.material
-    described_errors = [symbol for symbol in split_errors(material.classes)[1] if describe_symbol(material, symbol)]
-    return render_symbols(material, described_errors, context.max_rows // 2, TABLE_HEADINGS[1])
+    described_errors = [
+        symbol
+        for symbol in page_context.split_errors(material.classes)[1]
+        if page_context.describe_symbol(material, symbol)
+    ]
+    return page_context.render_symbols(material, described_errors, context.max_rows // 2, TABLE_HEADINGS[1])
 
 
 def _render_links(linked_pages: Sequence[LinkedPage]) -> str:
@@ -171,7 +166,7 @@ def _render_links(linked_pages: Sequence[LinkedPage]) -> str:
 
 def _render_more_examples(context: PageContext) -> str:
     examples = [snippet for snippet in _find_starters(context)[1:] if set(STARTER_TAGS[:-1]) & set(snippet.tags)]
-    return render_snippets(*examples[:2])
+    return page_context.render_snippets(*examples[:2])
 
 
 def _find_starters(context: PageContext) -> list[PageSnippet]:
@@ -180,7 +175,7 @@ def _find_starters(context: PageContext) -> list[PageSnippet]:
     tagged = [snippet for tag in STARTER_TAGS for snippet in material.find_snippets((tag,), material.language)]
     rest = [snippet for snippet in material.snippets if snippet.language == material.language]
     candidates = list(dict.fromkeys([*tagged, *rest]))
-    return [snippet for snippet in candidates if is_short(snippet)] or candidates[:1]
+    return [snippet for snippet in candidates if page_context.is_short(snippet)] or candidates[:1]
 
 
 def render_workflows(context: PageContext) -> str:
@@ -203,15 +198,15 @@ def render_workflows(context: PageContext) -> str:
         snippets = [
             item
             for item in find_workflow_snippets(material, workflow)
-            if item.snippet_id not in shown_ids and is_short(item)
+            if item.snippet_id not in shown_ids and page_context.is_short(item)
         ][:1]
         lead = _render_lead(context, workflow)
-        blocks = [lead, render_snippets(*snippets, lead=lead)]
-        if page := child_pages.get(strip_markup(workflow["title"])):
+        blocks = [lead, page_context.render_snippets(*snippets, lead=lead)]
+        if page := child_pages.get(page_context.strip_markup(workflow["title"])):
             blocks.append(f"[{page.title}]({page.url}) shows more of it.")
         body = "\n\n".join(block for block in blocks if block)
         if not snippets or line_count + body.count("\n") > context.max_lines:
-            body = render_claims(context, material.filter_stateable(workflow["claim_ids"])[:2])
+            body = page_context.render_claims(context, material.filter_stateable(workflow["claim_ids"])[:2])
         if body:
             shown_ids.update(item.snippet_id for item in snippets)
             parts.append(f"## {workflow['title']}\n\n{body}")
@@ -228,12 +223,12 @@ def _render_examples(context: PageContext) -> str:
     snippets = [
         snippet
         for snippet in material.snippets
-        if snippet.language == material.language and snippet not in starters and is_short(snippet)
+        if snippet.language == material.language and snippet not in starters and page_context.is_short(snippet)
     ]
     if snippets:
-        return f"## Examples\n\n{render_snippets(*snippets[: context.max_items])}"
-    features = render_claims(context, material.list_group("key_features")[: context.max_items])
-    names = render_symbols(material, material.symbols, context.max_items, "What it is")
+        return f"## Examples\n\n{page_context.render_snippets(*snippets[: context.max_items])}"
+    features = page_context.render_claims(context, material.list_group("key_features")[: context.max_items])
+    names = page_context.render_symbols(material, material.symbols, context.max_items, "What it is")
     parts = (("What it does", features), ("Names to begin with", names))
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
 
@@ -254,7 +249,7 @@ def _render_lead(context: PageContext, workflow: Mapping[str, Any]) -> str:
         claim_id for claim_id in claim_ids if not LOCATION_CLAIM_PATTERN.search(material.claims[claim_id]["claim_text"])
     ]
     if informative_ids or not claim_ids:
-        return render_claims(context, informative_ids[:4])
+        return page_context.render_claims(context, informative_ids[:4])
     description = str(workflow.get("description") or "")
     denies = is_negated(description) != is_negated(material.claims[claim_ids[0]]["claim_text"])
     usable = description and "{{" not in description and not denies
@@ -276,7 +271,9 @@ def _render_subject_lead(context: PageContext) -> str:
     for workflow in context.material.workflows:
         if workflow["workflow_tag"] == context.subject.key:
             return _render_lead(context, workflow)
-    return render_claims(context, context.material.filter_stateable(context.subject.claim_ids)[: context.max_items])
+    return page_context.render_claims(
+        context, context.material.filter_stateable(context.subject.claim_ids)[: context.max_items]
+    )
 
 
 def _render_subject_symbols(context: PageContext) -> str:
@@ -284,7 +281,7 @@ def _render_subject_symbols(context: PageContext) -> str:
         return ""
     code_names = find_used_names("\n".join(item.code for item in context.subject.snippets))
     used_symbols = [item for item in context.material.symbols if item["name"] in code_names]
-    return render_symbols(context.material, used_symbols, context.max_rows, "What it is")
+    return page_context.render_symbols(context.material, used_symbols, context.max_rows, "What it is")
 
 
 def find_used_names(code: str) -> frozenset[str]:
@@ -316,10 +313,12 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
     "INTRO": lambda context: _state_optional_claim(context, _find_intro_claim(context)),
     "SCOPE": _render_scope,
     "SCOPE_SHORT": lambda context: _render_scope(context, "it"),
-    "FEATURES": lambda context: render_claims(context, _list_remaining_features(context)),
-    "FEATURES_SHORT": lambda context: render_claims(context, _list_remaining_features(context, 2)),
-    "REQUIREMENTS": lambda context: render_claims(context, context.material.requirements[: context.max_items]),
-    "LIMITATIONS": lambda context: render_claims(
+    "FEATURES": lambda context: page_context.render_claims(context, _list_remaining_features(context)),
+    "FEATURES_SHORT": lambda context: page_context.render_claims(context, _list_remaining_features(context, 2)),
+    "REQUIREMENTS": lambda context: page_context.render_claims(
+        context, context.material.requirements[: context.max_items]
+    ),
+    "LIMITATIONS": lambda context: page_context.render_claims(
         context, context.material.list_group("limitations")[: context.max_items]
     ),
     "INSTALL_COMMANDS": _render_install,
@@ -330,13 +329,13 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
         context, context.material.facts.get("license", {}).get("claim_id", "")
     ),
     "FORMATS": _render_formats,
-    "FIRST_EXAMPLE": lambda context: render_snippets(*_find_starters(context)[:1]),
+    "FIRST_EXAMPLE": lambda context: page_context.render_snippets(*_find_starters(context)[:1]),
     "MORE_EXAMPLES": _render_more_examples,
     "WORKFLOWS": render_workflows,
     "CODE_NOTE": lambda context: _CODE_NOTE if "```" in render_workflows(context) else "",
     "SUBJECT_TITLE": lambda context: context.subject.title if context.subject else "",
     "SUBJECT_LEAD": _render_subject_lead,
-    "SUBJECT_CODE": lambda context: render_snippets(*context.subject.snippets) if context.subject else "",
+    "SUBJECT_CODE": lambda context: page_context.render_snippets(*context.subject.snippets) if context.subject else "",
     "SUBJECT_SYMBOLS": _render_subject_symbols,
     "SUBJECT_CLASSES": lambda context: _render_subject_table(context, 0),
     "SUBJECT_FUNCTIONS": lambda context: _render_subject_table(context, 2),

@@ -6,10 +6,9 @@ ends; a call that is withdrawn stops its step, and the run stays at its last rec
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from secrets import token_hex
 from typing import Any
 
@@ -20,23 +19,17 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.runtime.child_spans import SpanReference
 from cleats.toolsets.launch.drive import pipeline, step_events
 from cleats.toolsets.launch.drive.leases import BackgroundDriver, LeaseManager, LeaseTiming
-from cleats.toolsets.launch.drive.pipeline import (
-    PipelineView,
-    check_checkouts,
-    check_run_state,
-    make_cancelled_error,
-    make_illegal_state_error,
-)
+from cleats.toolsets.launch.drive.pipeline import PipelineView, check_run_state, make_illegal_state_error
 from cleats.toolsets.launch.drive.run_driver import NO_CALLER, Caller, DriverResources, RunDriver
 from cleats.toolsets.launch.drive.spans import trace_drive
 from cleats.toolsets.launch.runs import storage
-from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft, TraceIds
+from cleats.toolsets.launch.runs.events import NO_TRACE, EventDraft
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES
 from cleats.toolsets.launch.runs.snapshot import build_status
 from cleats.toolsets.launch.runs.states import STABLE_STATES, RunState
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.store import run_files
-from cleats.toolsets.launch.store.model import LeaseLost, Run, RunSummary
+from cleats.toolsets.launch.store.model import LeaseLost, Run
 
 REPORT_NAME = "validation_report.json"
 
@@ -66,11 +59,6 @@ class RunEngine:
     def running(self) -> AbstractAsyncContextManager[None]:
         """Return the lifespan of the server: inside it, runs continue in the background."""
         return self._background.running()
-
-    async def find_existing(self, key: str, request_hash: str) -> Run | None:
-        """Return the run that was started with this key for the same request, if there is one."""
-        run = await to_thread.run_sync(self.store.find_by_key, key) if key else None
-        return run if run is not None and run.request_hash == request_hash else None
 
     async def create(
         self,
@@ -120,10 +108,6 @@ class RunEngine:
             ToolError: RUN_NOT_FOUND, as every method for one run.
         """
         return build_status(await to_thread.run_sync(self.store.get_snapshot, run_id))
-
-    async def list_runs(self, **filters: Any) -> Sequence[RunSummary]:
-        """Return runs, the newest first; the filters are those of the store."""
-        return await to_thread.run_sync(partial(self.store.list_runs, **filters))
 
     async def validate(self, run_id: str, caller: Caller = NO_CALLER) -> dict[str, Any]:
         """Validate the worktree again and return the report, which may be negative.
@@ -205,8 +189,8 @@ class RunEngine:
             if report is None or not report["ok"]:
                 raise make_illegal_state_error(driver.run, "its last report is not ok", [RunState.READY_FOR_PR])
             await self._publish(driver)
-            facts = driver.get_publication()
-            return {name: facts[name] for name in ("pr_url", "branch", "commit_sha")}
+            requests = [facts for step, facts in driver.view.done.items() if step.startswith("request")]
+            return {name: requests[-1][name] for name in ("pr_url", "branch", "commit_sha")}
 
     async def cancel(self, run_id: str, caller: Caller = NO_CALLER) -> dict[str, Any]:
         """Cancel a run, whichever process drives it; return its state. Cancelling twice changes nothing.
@@ -233,7 +217,7 @@ class RunEngine:
 
         def check_run(run: Run) -> None:
             check_run_state(run, state, **options)
-            check_checkouts(run, self._make_run_folder(run.run_id), kind)
+            pipeline.check_checkouts(run, self._make_run_folder(run.run_id), kind)
 
         return check_run
 
@@ -293,7 +277,8 @@ class RunEngine:
         folder = self._make_run_folder(run_id)
         try:
             async with self._leases.hold(run_id, check_run) as held_lease:
-                origin = NO_TRACE if caller_span else await to_thread.run_sync(self._read_origin, run_id)
+                events = () if caller_span else await to_thread.run_sync(self.store.list_events, run_id)
+                origin = next((event.trace for event in events), NO_TRACE)
                 with trace_drive(self._resources.tracer, run_id, caller_span, origin) as spans:
                     driver = RunDriver(self._resources, held_lease, caller.report_progress, spans)
                     await driver.load()
@@ -308,7 +293,7 @@ class RunEngine:
         except LeaseLost:
             run = await to_thread.run_sync(self.store.get, run_id)
             if run.state is RunState.CANCELLED:
-                raise make_cancelled_error(run_id) from None
+                raise pipeline.make_cancelled_error(run_id) from None
             raise ToolError(
                 ErrorCode.ILLEGAL_STATE,
                 f"another server has taken {run_id} over",
@@ -316,11 +301,6 @@ class RunEngine:
                 retryable=True,
                 details={"state": run.state.value},
             ) from None
-
-    def _read_origin(self, run_id: str) -> TraceIds:
-        """Return the trace of the call that started a run, as recorded in its log."""
-        first_events = self.store.list_events(run_id)[:1]
-        return first_events[0].trace if first_events else NO_TRACE
 
 
 def make_run_id(now: float | None = None) -> str:

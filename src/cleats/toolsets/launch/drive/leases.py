@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
 from time import monotonic, time
-from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -22,8 +21,6 @@ from cleats.toolsets.launch.store.model import LeaseLost, Run, RunLease
 from cleats.toolsets.launch.store.run_store import RunStore
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +37,18 @@ class LeaseTiming:
 
 @dataclass(eq=False, slots=True)
 class HeldLease:
-    """A lease of this process. Its scopes are cancelled when it is lost."""
+    """A lease of this process. The block that works under it is cancelled when it is lost."""
 
     lease: RunLease
     is_lost: bool = False
     released: asyncio.Event = field(default_factory=asyncio.Event)
-    _scopes: list[anyio.CancelScope] = field(default_factory=list)
+    _scope: anyio.CancelScope | None = None
 
     def mark_lost(self) -> None:
-        """Stop everything that is done under the lease."""
+        """Stop the work that is done under the lease."""
         self.is_lost = True
-        for scope in self._scopes:
-            scope.cancel()
+        if self._scope is not None:
+            self._scope.cancel()
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
@@ -61,12 +58,8 @@ class HeldLease:
             LeaseLost: the lease was lost.
         """
         if not self.is_lost:
-            with anyio.CancelScope() as scope:
-                self._scopes.append(scope)
-                try:
-                    yield
-                finally:
-                    self._scopes.remove(scope)
+            with anyio.CancelScope() as self._scope:
+                yield
         if self.is_lost:
             raise LeaseLost(self.lease.run_id)
 

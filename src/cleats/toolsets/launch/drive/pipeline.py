@@ -39,8 +39,8 @@ STEP_KINDS: Mapping[str, StepKind] = {
     for kind in (
         StepKind("clone", "W1", "ingest", reads=()),
         StepKind("inventory", "W1", "ingest"),
-        StepKind("facts", "W2", "facts"),
-        StepKind("snippets", "W3", "facts"),
+        StepKind("facts", "W2", "ingest"),
+        StepKind("snippets", "W3", "ingest"),
         StepKind("plan", "W4", "pages"),
         StepKind("draft", "W5", "pages"),
         StepKind("link", "W6", "patches"),
@@ -56,9 +56,6 @@ WORKER_FUNCTIONS: Mapping[str, str] = {
     kind.name: f"cleats.toolsets.launch.workers.{kind.module}:run_{kind.name}" for kind in STEP_KINDS.values()
 }
 """The function of each kind of step, as `module:function`."""
-
-WORKER_NAMES = frozenset(kind.worker for kind in STEP_KINDS.values())
-"""The workers that open an issue when a step fails, in addition to the gates."""
 
 STAGES_BY_STATE: Mapping[RunState, tuple[tuple[str, ...], RunState]] = {
     RunState.CREATED: (("clone",), RunState.CLONED_INPUTS),
@@ -133,7 +130,10 @@ def find_next_action(view: PipelineView) -> StepWork | RunState | None:
             next_state = RunState.READY_FOR_PR if view.report and view.report["ok"] else None
             return make_validation_work(view) if view.report is None else next_state
         case RunState.FIXING:
-            return _find_fix_work(view)
+            number = view.fix_count
+            is_unapplied = _find_last_step(view.done, "fix", "apply", "rewind") == f"fix:{number}"
+            has_patches = is_unapplied and view.done[f"fix:{number}"].get("patch_ids")
+            return _make_work(f"apply:fix:{number}" if has_patches else f"fix:{number + 1}")
         case state if state in STAGES_BY_STATE:
             return _find_missing_work(view, STAGES_BY_STATE[state][0]) or STAGES_BY_STATE[state][1]
         case _:
@@ -165,10 +165,8 @@ def find_next_state(view: PipelineView, work: StepWork, facts: Mapping[str, Any]
         if work.kind.name == "validate":
             return None if facts["ok"] else RunState.VALIDATING
         return RunState.PR_OPENED if work.kind.name == "request" else None
-    if view.state is RunState.FIXING and work.kind.name == "fix" and facts.get("patch_ids"):
-        return None
     if view.state is RunState.FIXING:
-        return RunState.VALIDATING
+        return None if work.kind.name == "fix" and facts.get("patch_ids") else RunState.VALIDATING
     action = find_next_action(next_view)
     return action if isinstance(action, RunState) and view.state not in PUBLISHED_STATES else None
 
@@ -180,14 +178,6 @@ PUBLISHED_STATES = frozenset({RunState.PR_OPENED, RunState.DONE})
 def make_rewind_step(view: PipelineView) -> str:
     """Return the id of the step that records patches that no longer fit the worktree."""
     return f"rewind:{_count_steps(view.done, 'rewind') + 1}"
-
-
-def _find_fix_work(view: PipelineView) -> StepWork:
-    number = view.fix_count
-    is_unapplied = _find_last_step(view.done, "fix", "apply", "rewind") == f"fix:{number}"
-    if is_unapplied and view.done[f"fix:{number}"].get("patch_ids"):
-        return _make_work(f"apply:fix:{number}")
-    return _make_work(f"fix:{number + 1}")
 
 
 def _find_missing_work(view: PipelineView, steps: Sequence[str]) -> StepWork | None:
@@ -238,14 +228,10 @@ def check_run_state(
     if run.state is RunState.CANCELLED:
         raise make_cancelled_error(run.run_id)
     if required is None:
-        is_allowed = run.state not in TERMINAL_STATES
         allowed = [state for state in STATE_ORDER if state not in TERMINAL_STATES]
-    elif exact:
-        is_allowed, allowed = run.state is required, [required]
     else:
-        is_allowed = has_reached(run.state, required) and (allow_done or run.state not in TERMINAL_STATES)
-        allowed = [state for state in STATE_ORDER if has_reached(state, required)]
-    if not is_allowed:
+        allowed = [required] if exact else [state for state in STATE_ORDER if has_reached(state, required)]
+    if run.state not in allowed or (run.state in TERMINAL_STATES and not allow_done):
         raise make_illegal_state_error(run, f"it is {run.state}", allowed)
 
 

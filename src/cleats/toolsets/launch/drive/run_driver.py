@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -142,34 +143,27 @@ class RunDriver:
         """
         item = WorkItem.make_next(self.run.snapshot, work)
         with self.spans.open_step(work, item) as span:
-            await self._execute_step(work, item, span)
-
-    async def _execute_step(self, work: StepWork, item: WorkItem, span: WorkSpan) -> None:
-        await self._record_events(step_events.make_start_events(self.run.snapshot, work, item), get_trace_ids(span))
-        started_at = monotonic()
-        try:
-            async with self._held_lease.working():
-                result = await self._run_within_budget(self._run_worker(work, item))
-            documents = await to_thread.run_sync(self._load_documents, work, result)
-        except ToolError as error:
-            root = str(self.folder.root)  # a path of this machine
-            error.message = error.message.replace(f"{root}/", "").replace(root, "the run's folder")
-            await self._record_failure(work, item, error, span)
-            return
-        drafts = step_events.make_finish_events(self.run.snapshot, self.view, work, item, result, documents=documents)
-        drafts = self.spans.add_worker_spans(span, drafts)
-        await self._record_events(
-            drafts, get_trace_ids(span), RecordedStep(work.step, result.facts, monotonic() - started_at)
-        )
+            await self._record_events(step_events.make_start_events(self.run.snapshot, work, item), get_trace_ids(span))
+            started_at = monotonic()
+            try:
+                async with self._held_lease.working():
+                    result = await self._run_within_budget(self._run_worker(work, item))
+                documents = await to_thread.run_sync(self._load_documents, work, result)
+            except ToolError as error:
+                root = str(self.folder.root)  # a path of this machine
+                error.message = error.message.replace(f"{root}/", "").replace(root, "the run's folder")
+                await self._record_failure(work, item, error, span)
+                return
+            drafts = step_events.make_finish_events(
+                self.run.snapshot, self.view, work, item, result, documents=documents
+            )
+            drafts = self.spans.add_worker_spans(span, drafts)
+            recorded_step = RecordedStep(work.step, result.facts, monotonic() - started_at)
+            await self._record_events(drafts, get_trace_ids(span), recorded_step)
 
     def load_document(self, name: str) -> Any:
         """Load an artifact of the run as a document."""
         return json.loads(self.folder.get_object(self.run.snapshot["artifacts_index"][name]["sha256"]))
-
-    def get_publication(self) -> Mapping[str, Any]:
-        """Return the facts of the last publication request."""
-        requests = [facts for step, facts in self.view.done.items() if step.startswith("request")]
-        return requests[-1]
 
     async def _run_worker(self, work: StepWork, item: WorkItem) -> StepResult:
         check_checkouts(self.run, self.folder, work.kind.name)
@@ -218,30 +212,26 @@ class RunDriver:
     async def _record_failure(self, work: StepWork, item: WorkItem, error: ToolError, span: WorkSpan) -> None:
         """Record a failure, and raise it unless the run can continue."""
         span.error = error.code.name
-        earlier_drafts: list[EventDraft] = []
+        drafts: list[EventDraft] = []
         if isinstance(error, WorkerError):
-            earlier_drafts = self.spans.add_worker_spans(span, error.events) + step_events.make_artifact_events(
-                work, error.artifacts
-            )
-        failure = EventDraft(
-            "WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": step_events.encode_error(error)}
-        )
+            artifact_events = step_events.make_artifact_events(work, error.artifacts)
+            drafts = [*self.spans.add_worker_spans(span, error.events), *artifact_events]
+        drafts.append(step_events.make_item_failure_event(item.work_item_id, error))
         details = error.details if isinstance(error.details, Mapping) else {}
         is_patch_conflict = work.kind.name == "apply" and details.get("error_code") == PATCH_CONFLICT_CODE
         max_attempts = self.run.config.get("budgets", {}).get("max_patch_attempts", DEFAULT_PATCH_ATTEMPTS)
         rewind_count = sum(step.startswith("rewind") for step in self.view.done)
         if is_patch_conflict and rewind_count + 1 < int(max_attempts):
-            await self._rewind(work, [*earlier_drafts, failure], get_trace_ids(span))
+            await self._rewind(work, drafts, get_trace_ids(span))
             return
         if error.code in REFUSAL_CODES:
-            is_fixing = self.view.state is RunState.FIXING
-            state_change = [make_state_event(RunState.FIXING, RunState.VALIDATING)] if is_fixing else []
-            await self._record_events([*earlier_drafts, failure, *state_change], get_trace_ids(span))
-            raise error
-        drafts = [*earlier_drafts, *step_events.make_failure_events(self.run.snapshot, work, item, error)]
-        is_permanent = not error.retryable and error.code not in OPERATOR_FIXABLE_CODES
-        if is_permanent and self.view.state not in pipeline.PUBLISHED_STATES:
-            drafts += step_events.make_run_failure_events(self.view.state, error)
+            if self.view.state is RunState.FIXING:
+                drafts.append(make_state_event(RunState.FIXING, RunState.VALIDATING))
+        else:
+            drafts += step_events.make_failure_issue_events(self.run.snapshot, work, error)
+            is_permanent = not error.retryable and error.code not in OPERATOR_FIXABLE_CODES
+            if is_permanent and self.view.state not in pipeline.PUBLISHED_STATES:
+                drafts += step_events.make_run_failure_events(self.view.state, error)
         await self._record_events(drafts, get_trace_ids(span))
         raise error
 
@@ -258,10 +248,8 @@ class RunDriver:
     async def _record_events(
         self, drafts: Sequence[EventDraft], trace: TraceIds | None = None, step: RecordedStep | None = None
     ) -> None:
-        def write() -> tuple[Run, Sequence[RunEvent]]:
-            store, lease = self._resources.store, self._held_lease.lease
-            return store.record(lease, drafts, trace or self.spans.trace, step=step)
-
+        lease = self._held_lease.lease
+        write = partial(self._resources.store.record, lease, drafts, trace or self.spans.trace, step=step)
         run, events = await to_thread.run_sync(write)
         if step is not None:
             self._steps.append(step)

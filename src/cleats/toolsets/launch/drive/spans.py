@@ -54,10 +54,9 @@ class DriveSpans:
     @contextmanager
     def open_publication(self) -> Iterator[None]:
         """Open the span of a publication, the parent of its steps."""
-        span = WorkSpan(self._tracer, "publication", self._caller_span, self._run_attributes)
-        self._publication = span
+        self._publication = WorkSpan(self._tracer, "publication", self._caller_span, self._run_attributes)
         try:
-            with _end_span(span):
+            with _end_span(self._publication):
                 yield
         finally:
             self._publication = None
@@ -85,16 +84,14 @@ class DriveSpans:
         if phase == "begins":
             name = f"{kind} {draft.payload.get('gate') or draft.payload.get('model', '')}"
             attributes = {**self._run_attributes, **_describe_payload(draft.payload)}
-            span = open_spans[key] = step.start_child(name, attributes, started_at=draft.ns or None)
-        elif (open_span := open_spans.pop(key, None)) is not None:
-            span = open_span
+            open_spans[key] = step.start_child(name, attributes, started_at=draft.ns or None)
+            return open_spans[key]
+        if (span := open_spans.pop(key, None)) is not None:
             if phase == "fails":
                 span.error = str(draft.payload.get("error_class", "failed"))
             elif not draft.payload.get("ok", True):
                 span.error = "GATE_FAILED"
             span.end(finished=True, facts=_describe_payload(draft.payload), ended_at=draft.ns)
-        else:
-            return None
         return span
 
 

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.toolsets.launch.drive.pipeline import (
-    PUBLISHED_STATES,
-    WORKER_NAMES,
-    PipelineView,
-    StepWork,
-    find_next_state,
-)
+from cleats.toolsets.launch.drive.pipeline import PUBLISHED_STATES, STEP_KINDS, PipelineView, StepWork, find_next_state
 from cleats.toolsets.launch.runs import artifacts, snapshot
 from cleats.toolsets.launch.runs.events import EventDraft, RunEvent
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
-from cleats.toolsets.launch.runs.job import StepResult, decode_failure, encode_failure
+from cleats.toolsets.launch.runs.job import StepResult, WorkerError, encode_failure
 from cleats.toolsets.launch.runs.snapshot import Snapshot
 from cleats.toolsets.launch.runs.states import RunState, SectionState
 from cleats.toolsets.launch.store.model import make_state_event
@@ -31,10 +25,8 @@ class WorkItem:
     @classmethod
     def make_next(cls, run_snapshot: Snapshot, work: StepWork) -> "WorkItem":
         """Make the attempt that follows those in the snapshot."""
-        attempts = [item for item in run_snapshot["work_items"] if item["scope_key"] == work.step]
-        attempt = len(attempts) + 1
-        name = f"{run_snapshot['run_id']}:{work.kind.worker}:{attempt}:{work.step}"
-        return cls(name, attempt)
+        attempt = 1 + sum(item["scope_key"] == work.step for item in run_snapshot["work_items"])
+        return cls(f"{run_snapshot['run_id']}:{work.kind.worker}:{attempt}:{work.step}", attempt)
 
 
 def make_start_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem) -> list[EventDraft]:
@@ -57,11 +49,8 @@ def make_cancellation_events(run_snapshot: Snapshot) -> list[EventDraft]:
 
 
 def _make_stop_events(run_snapshot: Snapshot, error: ToolError) -> list[EventDraft]:
-    return [
-        EventDraft("WORK_ITEM_FAILED", {"work_item_id": work_item["work_item_id"], "error": encode_error(error)})
-        for work_item in run_snapshot["work_items"]
-        if work_item["status"] == "running"
-    ]
+    running = [item["work_item_id"] for item in run_snapshot["work_items"] if item["status"] == "running"]
+    return [make_item_failure_event(work_item_id, error) for work_item_id in running]
 
 
 def make_finish_events(
@@ -100,9 +89,14 @@ def make_finish_events(
     return drafts
 
 
-def make_failure_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem, error: ToolError) -> list[EventDraft]:
-    """Make the events of a failed step that leaves the run in its state."""
-    drafts = [EventDraft("WORK_ITEM_FAILED", {"work_item_id": item.work_item_id, "error": encode_error(error)})]
+def make_item_failure_event(work_item_id: str, error: ToolError) -> EventDraft:
+    """Make the event of an attempt that failed."""
+    document = {"code": error.code.name, "message": error.message, "retryable": error.retryable}
+    return EventDraft("WORK_ITEM_FAILED", {"work_item_id": work_item_id, "error": document})
+
+
+def make_failure_issue_events(run_snapshot: Snapshot, work: StepWork, error: ToolError) -> list[EventDraft]:
+    """Make the event of the issue that a failed step opens, unless it is open already."""
     details = error.details if isinstance(error.details, Mapping) else {}
     issue = Issue.create(
         gate=work.kind.worker,
@@ -112,9 +106,8 @@ def make_failure_events(run_snapshot: Snapshot, work: StepWork, item: WorkItem, 
         error_code=str(details.get("error_code") or error.code.name),
         suggested_fix=error.hint,
     )
-    if issue.issue_id not in {open_issue.issue_id for open_issue in snapshot.list_open_issues(run_snapshot)}:
-        drafts.append(EventDraft("ISSUE_OPENED", {"issue": issue.as_json()}))
-    return drafts
+    open_ids = {open_issue.issue_id for open_issue in snapshot.list_open_issues(run_snapshot)}
+    return [] if issue.issue_id in open_ids else [EventDraft("ISSUE_OPENED", {"issue": issue.as_json()})]
 
 
 def make_run_failure_events(state: RunState, error: ToolError) -> list[EventDraft]:
@@ -124,12 +117,7 @@ def make_run_failure_events(state: RunState, error: ToolError) -> list[EventDraf
 
 def find_failure(events: Iterable[RunEvent]) -> ToolError:
     """Return the error that ended a run, from the log of the run."""
-    return decode_failure([event.payload["error"] for event in events if event.type == "RUN_FAILED"][-1])
-
-
-def encode_error(error: ToolError) -> dict[str, Any]:
-    """Encode an error for the log."""
-    return {"code": error.code.name, "message": error.message, "retryable": error.retryable}
+    return WorkerError([event.payload["error"] for event in events if event.type == "RUN_FAILED"][-1])
 
 
 def make_artifact_events(work: StepWork, hashes_by_name: Mapping[str, str]) -> list[EventDraft]:
@@ -151,8 +139,9 @@ def make_artifact_events(work: StepWork, hashes_by_name: Mapping[str, str]) -> l
 
 def _make_issue_events(run_snapshot: Snapshot, report: Mapping[str, Any]) -> list[EventDraft]:
     """Make the events of the issues that a report opens and of those that it resolves."""
+    workers = {kind.worker for kind in STEP_KINDS.values()}  # they open an issue, too, when a step fails
     issues_by_id = {issue["issue_id"]: issue for issue in report["issues"]}
-    known_ids = {issue.issue_id for issue in snapshot.list_open_issues(run_snapshot) if issue.gate not in WORKER_NAMES}
+    known_ids = {issue.issue_id for issue in snapshot.list_open_issues(run_snapshot) if issue.gate not in workers}
     resolved_ids = sorted(known_ids - issues_by_id.keys())
     resolved = [EventDraft("ISSUE_RESOLVED", {"issue_id": resolved_id}) for resolved_id in resolved_ids]
     new_issues = [issue for issue_id, issue in issues_by_id.items() if issue_id not in known_ids]
@@ -214,11 +203,10 @@ def _make_section_events(
 def _find_blocked_sections(report: Mapping[str, Any], plan: Mapping[str, Any]) -> set[str]:
     """Return the sections that have a page with a blocking issue."""
     section_by_path = {page["output_path"]: page["section"] for page in plan["pages"]}
-    issues = [Issue.from_json(document) for document in report["issues"]]
-    paths = [
-        path
-        for issue in issues
+    return {
+        section_by_path[path]
+        for issue in map(Issue.from_json, report["issues"])
         if issue.severity in BLOCKING_SEVERITIES and issue.status != "RESOLVED"
         for path in (issue.path, *issue.files)
-    ]
-    return {section_by_path[path] for path in paths if path in section_by_path}
+        if path in section_by_path
+    }

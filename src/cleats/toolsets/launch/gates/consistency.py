@@ -7,17 +7,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from cleats.system.front_matter import set_front_matter_keys
 from cleats.toolsets.launch.config.secrets import redact_url
+from cleats.toolsets.launch.gates import page_text
 from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import (
-    edit_around,
-    edit_prose,
-    end_with_newline,
-    find_block_lines,
-    find_unknown_commands,
-    list_known_commands,
-    remove_lines,
-)
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
 
@@ -82,9 +74,9 @@ def fix_product_name(case: FixCase) -> FixResult:
         return piece
 
     def correct_line(line: str) -> str:
-        return edit_around(_PROTECTED_TEXT_PATTERN, line, correct_piece)
+        return page_text.edit_around(_PROTECTED_TEXT_PATTERN, line, correct_piece)
 
-    text = edit_prose(case, correct_line)
+    text = page_text.edit_prose(case, correct_line)
     front_updates = {
         key: correct_line(str(case.file.front[key]))
         for key in ("title", "description")
@@ -188,7 +180,7 @@ def _list_missing_headings(file: PageFile) -> list[str]:
 
 def fix_headings(case: FixCase) -> FixResult:
     """Restore required headings: from the draft, or with the purpose of the page."""
-    text = end_with_newline(case.text)
+    text = page_text.end_with_newline(case.text)
     for heading in _list_missing_headings(case.file):
         file = PageFile(case.path, text, case.file.plan)
         if heading not in _list_missing_headings(file):
@@ -230,13 +222,13 @@ def _find_renamed_heading(file: PageFile, draft: PageFile | None, drafted_sectio
 
 def _find_unknown_commands(site: LaunchSite, file: PageFile) -> Iterator[tuple[int, str]]:
     for fence in file.fences:
-        for number, command in find_unknown_commands(fence.code, fence.language, site.facts):
+        for number, command in page_text.find_unknown_commands(fence.code, fence.language, site.facts):
             yield fence.line + number, command
 
 
 def fix_install_commands(case: FixCase) -> FixResult:
     """Replace a command by the known one for the same tool; remove it when there is none."""
-    known_commands = list_known_commands(case.site.facts)
+    known_commands = page_text.list_known_commands(case.site.facts)
     lines = case.text.split("\n")
     removed_lines: set[int] = set()
     for number, command in _find_unknown_commands(case.site, case.file):
@@ -247,12 +239,12 @@ def fix_install_commands(case: FixCase) -> FixResult:
             removed_lines.add(number)
     fixed_text = "\n".join(lines)
     for fence in case.file.fences:  # a block with no other content is removed completely
-        block = find_block_lines(fixed_text, fence)
+        block = page_text.find_block_lines(fixed_text, fence)
         inner_lines = set(block[1:-1])
         is_empty = all(number in removed_lines or not lines[number - 1].strip() for number in inner_lines)
         if inner_lines & removed_lines and is_empty:
             removed_lines.update(block)
-    return remove_lines(fixed_text, removed_lines)
+    return page_text.remove_lines(fixed_text, removed_lines)
 
 
 WRONG_NAME = IssueKind("GATE_CONSISTENCY_NAME", "error", "Spell the product's name as the run does.", fix_product_name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import end_with_newline, index_snippets, remove_code_blocks
+from cleats.toolsets.launch.gates.page_text import end_with_newline, index_snippets, remove_code_blocks
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.source.text.documents import normalize_code
 
@@ -21,7 +21,11 @@ def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:
             continue
         yield from _check_claim_quota(file)
         yield from _check_promised_content(site, file)
-        yield from _check_table_of_contents(site, file)
+        if entry.get("page_role") == "toc":
+            for fence in file.fences:
+                yield CONTENTS_CODE.draft("a table of contents holds code", file.path, fence.line)
+            for child in _list_missing_children(site, file):
+                yield MISSING_CHILD.draft(f"the table of contents does not list {child['title']!r}", file.path)
         yield from _check_workflow_coverage(site, file)
         yield from _check_forbidden_topics(site, file)
     stated_ids = {claim.claim_id for file in site.files for claim in file.claims}
@@ -69,15 +73,6 @@ def _list_missing_children(site: LaunchSite, file: PageFile) -> list[Mapping[str
                 entries.setdefault(name, entry)
     children = [entries[name] for name in _read_strategy(file).get("child_pages", ()) if name in entries]
     return [child for child in children if child["url_path"].rstrip("/") not in linked_paths]
-
-
-def _check_table_of_contents(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
-    if file.plan.get("page_role") != "toc":
-        return
-    for fence in file.fences:
-        yield CONTENTS_CODE.draft("a table of contents holds code", file.path, fence.line)
-    for child in _list_missing_children(site, file):
-        yield MISSING_CHILD.draft(f"the table of contents does not list {child['title']!r}", file.path)
 
 
 def _check_workflow_coverage(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:

@@ -102,4 +102,4 @@ async def is_allowed_url(url: str, allowed_hosts: Sequence[str]) -> bool:
     return bool(addresses) and all(is_public_address(str(address[4][0])) for address in addresses)
 
 
-GATE = Gate("external_links", __doc__, async_check=check_external_links, local_seconds=300.0, strict_seconds=600.0)
+GATE = Gate("external_links", __doc__, check_external_links, local_seconds=300.0, strict_seconds=600.0)

@@ -145,10 +145,8 @@ def _choose_value(case: FixCase, key: str) -> Any:
     draft_front = case.drafted_file.front if case.drafted_file else {}
     plan = case.file.plan
     planned = {
-        "title": plan.get("title"),
-        "linktitle": plan.get("title"),
-        "description": plan.get("purpose"),
-        "summary": plan.get("purpose"),
+        **dict.fromkeys(("title", "linktitle"), plan.get("title")),
+        **dict.fromkeys(("description", "summary"), plan.get("purpose")),
         "keywords": list(plan.get("seo_keywords", ())) or None,
         "url": plan.get("url_path"),
         "draft": False,

@@ -1,11 +1,9 @@
 """Hugo must build the site, and every planned page must be in the output."""
 
-import json
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +15,7 @@ from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, Is
 from cleats.toolsets.launch.gates.registry import describe_exit
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
 from cleats.toolsets.launch.runs.issues import Severity
+from cleats.toolsets.launch.source.checkout import safe_parsing
 
 BUILD_FAILED = IssueKind("GATE_HUGO_BUILD_FAILED", "blocker", "Read the message; the site itself may not build.")
 BUILD_REFUSED = IssueKind("GATE_HUGO_BUILD_REFUSED", "blocker", "Take away what leads out of the site.")
@@ -112,13 +111,9 @@ def find_outside_folders(hugo_settings: Mapping[str, Any], worktree: Path) -> li
 
 
 def _iterate_folders(node: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(node, list):
-        for item in node:
-            yield from _iterate_folders(item, prefix)
-        return
-    if not isinstance(node, dict):
-        return
-    for key, value in node.items():
+    for item in node if isinstance(node, list) else ():
+        yield from _iterate_folders(item, prefix)
+    for key, value in node.items() if isinstance(node, dict) else ():
         name = f"{prefix}.{key}" if prefix else key
         if prefix == "caches" or key in _CONTROLLED_FOLDER_KEYS or name.startswith("params"):
             continue
@@ -166,9 +161,11 @@ def _find_special_file(root: Path) -> str | None:
 
 async def _run_build(site: LaunchSite, build: HugoBuild) -> list[GateMessage]:
     completed = await run_hugo(site, build, "config", "--format", "json")
-    hugo_settings: Mapping[str, Any] = {}
-    with suppress(ValueError):
-        hugo_settings = json.loads(completed.stdout) if completed.exit_code == 0 else {}
+    hugo_settings = (
+        safe_parsing.parse_table("config.json", completed.stdout.decode(errors="replace"))
+        if completed.exit_code == 0
+        else {}
+    )
     if not hugo_settings:
         message = f"Hugo cannot read the configuration: {describe_exit(completed)}"
         return [BUILD_FAILED.draft(message, build.config)]
@@ -214,6 +211,4 @@ def _draft_issues(site: LaunchSite, lines: list[str]) -> list[IssueDraft]:
     return sorted(drafts, key=lambda item: (item.severity, item.path, item.line, item.message))[:MAX_BUILD_ISSUES]
 
 
-GATE = Gate(
-    "hugo_build", __doc__, async_check=check_hugo_build, local_seconds=300.0, strict_seconds=600.0, tools=("hugo",)
-)
+GATE = Gate("hugo_build", __doc__, check_hugo_build, local_seconds=300.0, strict_seconds=600.0, tools=("hugo",))

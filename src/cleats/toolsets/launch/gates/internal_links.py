@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import edit_prose, remove_lines
-from cleats.toolsets.launch.gates.page_text import LIST_ITEM_PATTERN, is_navigation_item
+from cleats.toolsets.launch.gates.page_text import LIST_ITEM_PATTERN, edit_prose, is_navigation_item, remove_lines
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite, PageFile
 
 HUGO_REFERENCE_PATTERN = re.compile(r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]([^"'`]+)["'`][^}]*[%>]\}\}""")
@@ -244,10 +243,6 @@ def fix_images(case: FixCase) -> str:
     return edit_prose(case, edit_line)
 
 
-def fix_insecure_links(case: FixCase) -> str:
-    return _replace_links(case, lambda target, _words: target.replace("http://", "https://", 1))
-
-
 def _replace_links(case: FixCase, choose_target: Callable[[str, str], str | None]) -> str:
     """Replace each target of an issue by the chosen one; when that is None, only the text stays."""
     targets = case.message_targets
@@ -330,7 +325,12 @@ MISSING_ANCHOR = IssueKind(
 )
 BROKEN_REFERENCE = IssueKind("GATE_LINK_REFERENCE", "error", "Refer to a page that is there.", fix_references)
 MISSING_IMAGE = IssueKind("GATE_LINK_IMAGE", "error", "Add the image to the site, or take it off the page.", fix_images)
-INSECURE_LINK = IssueKind("GATE_LINK_INSECURE", "warn", "Use https.", fix_insecure_links)
+INSECURE_LINK = IssueKind(
+    "GATE_LINK_INSECURE",
+    "warn",
+    "Use https.",
+    lambda case: _replace_links(case, lambda target, _words: target.replace("http://", "https://", 1)),
+)
 
 GATE = Gate(
     "internal_links", __doc__, check_internal_links, reads_pages=True, local_seconds=120.0, strict_seconds=180.0

@@ -9,18 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
+from cleats.toolsets.launch.gates import page_text
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import (
-    edit_lines,
-    edit_prose,
-    end_with_newline,
-    index_snippets,
-    is_install_block,
-    list_code_lines,
-    remove_lines,
-    remove_named_lines,
-)
-from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.source.text.documents import normalize_code
 
@@ -97,7 +87,7 @@ def _check_lines(file: PageFile) -> Iterator[IssueDraft]:
         for kind, edit_line, message in LINE_RULES:
             if edit_line(line) != line:
                 yield kind.draft(message, file.path, number)
-        if _UNSAFE_HTML_PATTERN.search(CODE_SPAN_PATTERN.sub("", line)):
+        if _UNSAFE_HTML_PATTERN.search(page_text.CODE_SPAN_PATTERN.sub("", line)):
             yield UNSAFE_HTML.draft("HTML that can run a program in the reader's browser", file.path, number)
         for url in find_bare_urls(line):
             yield BARE_URL.draft(f"a bare address: {url}", file.path, number)
@@ -126,7 +116,7 @@ def find_open_fence(body: str) -> tuple[int, str]:
 
 def find_bare_urls(line: str) -> list[str]:
     """Return the URLs in a line that are not inside a link, code or a tag."""
-    return _BARE_URL_PATTERN.findall(_LINKED_URL_PATTERN.sub(" ", CODE_SPAN_PATTERN.sub(" ", line)))
+    return _BARE_URL_PATTERN.findall(_LINKED_URL_PATTERN.sub(" ", page_text.CODE_SPAN_PATTERN.sub(" ", line)))
 
 
 def fix_text(case: FixCase) -> FixResult:
@@ -134,13 +124,13 @@ def fix_text(case: FixCase) -> FixResult:
 
 
 def fix_lines(case: FixCase) -> FixResult:
-    return next(edit_prose(case, edit) for kind, edit, _ in LINE_RULES if kind.code == case.issue.error_code)
+    return next(page_text.edit_prose(case, edit) for kind, edit, _ in LINE_RULES if kind.code == case.issue.error_code)
 
 
 def fix_blank_lines(case: FixCase) -> FixResult:
     lines = case.text.split("\n")
     removed_lines = {number for number in _find_repeated_blanks(case.file) if number < len(lines)}
-    return edit_lines(case.text, lambda number, line: None if number in removed_lines else line)
+    return page_text.edit_lines(case.text, lambda number, line: None if number in removed_lines else line)
 
 
 def fix_heading_spacing(case: FixCase) -> FixResult:
@@ -167,13 +157,17 @@ def fix_skipped_levels(case: FixCase) -> FixResult:
     return _set_heading_levels(case, levels)
 
 
+def fix_empty_heading(case: FixCase) -> FixResult:
+    return page_text.remove_lines(case.text, case.lines)
+
+
 def fix_second_title(case: FixCase) -> FixResult:
     """Lower all headings of the body by one level when one of them is a title."""
     return _set_heading_levels(case, {item.line: item.level + 1 for item in case.file.headings if item.level < 6})
 
 
 def _set_heading_levels(case: FixCase, levels: Mapping[int, int]) -> str:
-    return edit_lines(
+    return page_text.edit_lines(
         case.text,
         lambda number, line: _HEADING_PATTERN.sub(rf"\1{'#' * levels[number]}", line) if number in levels else line,
     )
@@ -181,18 +175,20 @@ def _set_heading_levels(case: FixCase, levels: Mapping[int, int]) -> str:
 
 def fix_fence_languages(case: FixCase) -> FixResult:
     """Name the language of the snippet, of a shell for install commands, otherwise plain text."""
-    catalogue = index_snippets(case.site)
+    catalogue = page_text.index_snippets(case.site)
     names: dict[int, str] = {}
     for fence in (fence for fence in case.file.fences if not fence.language):
         snippet = catalogue.get(normalize_code(fence.code))
-        names[fence.line] = snippet["language"] if snippet else "bash" if is_install_block(fence) else "text"
-    return edit_lines(case.text, lambda number, line: line.rstrip() + names[number] if number in names else line)
+        names[fence.line] = snippet["language"] if snippet else "bash" if page_text.is_install_block(fence) else "text"
+    return page_text.edit_lines(
+        case.text, lambda number, line: line.rstrip() + names[number] if number in names else line
+    )
 
 
 def fix_open_fence(case: FixCase) -> FixResult:
     """Close the code block at the end of the page."""
     mark = find_open_fence(case.file.body)[1]
-    return f"{end_with_newline(case.text)}{mark}\n" if mark else None
+    return f"{page_text.end_with_newline(case.text)}{mark}\n" if mark else None
 
 
 def fix_bare_urls(case: FixCase) -> FixResult:
@@ -201,7 +197,7 @@ def fix_bare_urls(case: FixCase) -> FixResult:
             line = re.sub(rf"(?<![<(\"'=\w`]){re.escape(url)}(?![\w/>)`])", f"<{url}>", line)
         return line
 
-    return edit_prose(case, edit_line)
+    return page_text.edit_prose(case, edit_line)
 
 
 def fix_image_alts(case: FixCase) -> FixResult:
@@ -211,7 +207,7 @@ def fix_image_alts(case: FixCase) -> FixResult:
         words = re.split(r"[\s_-]+", PurePosixPath(match[1]).stem)
         return f"![{' '.join(words).strip().capitalize() or 'Image'}]({match[1]}{match[2]})"
 
-    return edit_prose(case, lambda line: _EMPTY_ALT_PATTERN.sub(add_alt_text, line))
+    return page_text.edit_prose(case, lambda line: _EMPTY_ALT_PATTERN.sub(add_alt_text, line))
 
 
 SKIPPED_LEVEL = IssueKind(
@@ -220,7 +216,7 @@ SKIPPED_LEVEL = IssueKind(
 SECOND_TITLE = IssueKind(
     "GATE_LINT_SECOND_TITLE", "warn", "Lower the headings of the page by one level.", fix_second_title
 )
-EMPTY_HEADING = IssueKind("GATE_LINT_EMPTY_HEADING", "warn", "Name the heading, or take it away.", remove_named_lines)
+EMPTY_HEADING = IssueKind("GATE_LINT_EMPTY_HEADING", "warn", "Name the heading, or take it away.", fix_empty_heading)
 TWIN_HEADING = IssueKind("GATE_LINT_TWIN_HEADING", "info", "Give one of the headings another name.")
 HEADING_SPACE = IssueKind(
     "GATE_LINT_HEADING_SPACE", "warn", "Put an empty line before and after the heading.", fix_heading_spacing
@@ -240,14 +236,16 @@ EMPTY_LINK = IssueKind(
     "GATE_LINT_EMPTY_LINK",
     "error",
     "Give the link a target, or keep only its words.",
-    lambda case: edit_prose(case, lambda line: _EMPTY_LINK_PATTERN.sub(lambda match: match[1] or match[2], line)),
+    lambda case: page_text.edit_prose(
+        case, lambda line: _EMPTY_LINK_PATTERN.sub(lambda match: match[1] or match[2], line)
+    ),
 )
 IMAGE_ALT = IssueKind("GATE_LINT_IMAGE_ALT", "warn", "Say what the image shows.", fix_image_alts)
 UNSAFE_HTML = IssueKind(
     "GATE_LINT_UNSAFE_HTML",
     "blocker",
     "Take the HTML away; a shortcode of the site may do what it did.",
-    lambda case: remove_lines(case.text, case.lines - list_code_lines(case.file)),
+    lambda case: page_text.remove_lines(case.text, case.lines - page_text.list_code_lines(case.file)),
 )
 EMPTY_PAGE = IssueKind(
     "GATE_LINT_EMPTY_PAGE", "error", "Write the page, or take it out of the plan.", lambda case: case.draft
@@ -261,7 +259,7 @@ EditRule: TypeAlias = tuple[IssueKind, Callable[[str], str], str]
 TEXT_RULES: tuple[EditRule, ...] = (
     (LINE_ENDS, lambda text: text.replace("\r\n", "\n").replace("\r", "\n"), "lines end with a carriage return"),
     (BYTE_ORDER, lambda text: text.removeprefix("\ufeff"), "the file begins with a byte order mark"),
-    (FINAL_NEWLINE, end_with_newline, "the file does not end with one line feed"),
+    (FINAL_NEWLINE, page_text.end_with_newline, "the file does not end with one line feed"),
 )
 LINE_RULES: tuple[EditRule, ...] = (
     (HEADING_MARK, lambda line: _CRAMPED_HEADING_PATTERN.sub(r"\1 ", line), "a heading needs a space after its marks"),

@@ -105,10 +105,9 @@ class IssueDraft:
 
 
 GateMessage: TypeAlias = IssueDraft | str
-GateCheck: TypeAlias = Callable[[LaunchSite], Iterable[GateMessage]]
-"""A check that runs in a thread, under the gate's timeout, and starts no process."""
-AsyncGateCheck: TypeAlias = Callable[[LaunchSite], Awaitable[Iterable[GateMessage]]]
-"""A check that waits for a program or for the network."""
+GateCheck: TypeAlias = Callable[[LaunchSite], Iterable[GateMessage] | Awaitable[Iterable[GateMessage]]]
+"""A check that runs in a thread, under the gate's timeout, and starts no process; one that waits for a
+program or for the network is a coroutine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +116,8 @@ class Gate:
 
     name: str
     purpose: str
-    check: GateCheck | None = None
+    check: GateCheck
     _: KW_ONLY
-    async_check: AsyncGateCheck | None = None
     local_seconds: float = 60.0
     strict_seconds: float = 120.0
     tools: tuple[str, ...] = ()

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import iscoroutinefunction
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 
@@ -214,8 +215,8 @@ async def run_gate(gate: Gate, site: LaunchSite, *, strict: bool = False) -> Gat
     seconds = gate.local_seconds if site.level == "local" else gate.strict_seconds
     try:
         with anyio.fail_after(seconds):
-            if gate.async_check is not None:
-                gate_messages = list(await gate.async_check(site))
+            if iscoroutinefunction(gate.check):
+                gate_messages = list(await gate.check(site))
             else:
                 gate_messages = await _run_in_thread(gate, site)
     except TimeoutError:
@@ -259,14 +260,12 @@ def build_verdict(name: str, gate_messages: Iterable[GateMessage], site: LaunchS
 
 async def _run_in_thread(gate: Gate, site: LaunchSite) -> list[GateMessage]:
     """Run a check in a daemon thread, which may be abandoned: the process exits without it."""
-    assert gate.check is not None  # noqa: S101 - a gate has one of two checks
-    check = gate.check
     finished: Future[list[GateMessage]] = Future()
     finished.set_running_or_notify_cancel()  # so that a timeout does not cancel it under the thread
 
     def run_work() -> None:
         try:
-            finished.set_result(list(check(site)))
+            finished.set_result(list(cast("Iterable[GateMessage]", gate.check(site))))
         except BaseException as crash:  # noqa: BLE001 - passed on to the waiting task
             finished.set_exception(crash)
 

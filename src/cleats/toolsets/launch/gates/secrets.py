@@ -14,7 +14,7 @@ from typing import Final
 
 from cleats.system.front_matter import set_front_matter_keys
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueKind
-from cleats.toolsets.launch.gates.page_edits import list_code_lines, remove_code_blocks, remove_lines
+from cleats.toolsets.launch.gates.page_text import list_code_lines, remove_code_blocks, remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("secrets.toml").read_text(encoding="utf-8"))

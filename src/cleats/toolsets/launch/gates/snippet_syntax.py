@@ -3,15 +3,8 @@
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
+from cleats.toolsets.launch.gates import page_text
 from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
-from cleats.toolsets.launch.gates.page_edits import (
-    SHELL_LANGUAGES,
-    find_block_lines,
-    index_snippets,
-    is_install_block,
-    normalise_language,
-    remove_lines,
-)
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.site.pages import CodeBlock
 from cleats.toolsets.launch.snippets.syntax import find_faults
@@ -24,17 +17,17 @@ MIN_SIMILARITY_RATIO = 0.6
 
 
 def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
-    catalogue = index_snippets(site)
+    catalogue = page_text.index_snippets(site)
     yield f"the catalogue holds {len(catalogue)} snippets"
     code_blocks = [
         (file, fence) for file in site.files for fence in file.fences if fence.language not in NON_CODE_LANGUAGES
     ]
-    faults = find_faults((fence.code, normalise_language(fence)) for _, fence in code_blocks)
+    faults = find_faults((fence.code, page_text.normalise_language(fence)) for _, fence in code_blocks)
     for (file, fence), fault in zip(code_blocks, faults, strict=True):
         if fault:
             yield BROKEN_CODE.draft(f"the code does not parse: {fault}", file.path, fence.line)
         code = normalize_code(fence.code)
-        if fence.language in SHELL_LANGUAGES and (fence.language or is_install_block(fence)):
+        if fence.language in page_text.SHELL_LANGUAGES and (fence.language or page_text.is_install_block(fence)):
             continue  # commands are not snippets; the consistency gate checks those that install
         if code.strip() and code not in catalogue:
             yield UNKNOWN_CODE.draft("the code is not in the catalogue of snippets", file.path, fence.line)
@@ -42,7 +35,7 @@ def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
 
 def fix_snippets(case: FixCase) -> str:
     """Replace code by the snippet of the catalogue that was meant, or remove it."""
-    catalogue = index_snippets(case.site)
+    catalogue = page_text.index_snippets(case.site)
     text = case.text
     for fence in reversed(case.file.fences):  # from the end, so that lines keep their numbers
         if fence.line not in case.lines:
@@ -51,13 +44,13 @@ def fix_snippets(case: FixCase) -> str:
         candidates = [
             candidate
             for candidate, snippet in catalogue.items()
-            if snippet["validation"]["syntax_ok"] and snippet["language"] == normalise_language(fence)
+            if snippet["validation"]["syntax_ok"] and snippet["language"] == page_text.normalise_language(fence)
         ]
         best = max(candidates, key=lambda candidate: (_measure_similarity(code, candidate), candidate), default="")
         if best and best != code and _measure_similarity(code, best) >= MIN_SIMILARITY_RATIO:
             text = _replace_block_code(text, fence, best.rstrip("\n"))
         else:
-            text = remove_lines(text, find_block_lines(text, fence))
+            text = page_text.remove_lines(text, page_text.find_block_lines(text, fence))
     return text
 
 

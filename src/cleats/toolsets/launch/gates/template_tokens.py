@@ -6,8 +6,7 @@ from typing import Any
 
 from cleats.system.front_matter import set_front_matter_keys
 from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
-from cleats.toolsets.launch.gates.page_edits import edit_around, list_prose_lines, remove_lines
-from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN
+from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN, edit_around, list_prose_lines, remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
 
@@ -36,14 +35,11 @@ def find_tokens(text: str) -> list[str]:
 def _iterate_texts(front: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, value in front.items():
         name = f"{prefix}{key}"
-        if isinstance(value, str):
-            yield name, value
-        elif isinstance(value, dict):
+        if isinstance(value, dict):
             yield from _iterate_texts(value, f"{name}.")
-        elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, str):
-                    yield name, item
+        else:
+            items = value if isinstance(value, list) else [value]
+            yield from ((name, item) for item in items if isinstance(item, str))
 
 
 def fix_tokens(case: FixCase) -> str:

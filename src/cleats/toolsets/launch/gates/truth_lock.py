@@ -11,7 +11,7 @@ from typing import Any
 
 from cleats.toolsets.launch.gates import page_text
 from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.page_edits import remove_lines
+from cleats.toolsets.launch.gates.page_text import remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
 from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
@@ -132,13 +132,10 @@ def _check_against_claims(
     claimed_text = " ".join(claim["claim_text"] for claim in claims)
     evidence_text = "\n".join([claimed_text, *(evidence.read_sources(claim) for claim in claims)])
     product_name = str(site.facts.get("product_name", ""))
-    prose = page_text.strip_markup(
-        page_text.NAMED_CODE_PATTERN.sub(" ", statement.text)
-    )  # names in code are looked up separately
-    if (
-        page_text.measure_overlap(prose, evidence_text, ignored=product_name, weigh=evidence.weigh_word)
-        < MIN_WORD_OVERLAP
-    ):
+    # Names in code are looked up separately.
+    prose = page_text.strip_markup(page_text.NAMED_CODE_PATTERN.sub(" ", statement.text))
+    overlap = page_text.measure_overlap(prose, evidence_text, ignored=product_name, weigh=evidence.weigh_word)
+    if overlap < MIN_WORD_OVERLAP:
         yield DRIFTED_STATEMENT, "the statement does not say what its claim says"
     elif page_text.is_negated(statement.text) != page_text.is_negated(claimed_text):
         yield DRIFTED_STATEMENT, "the statement says the opposite of its claim"
@@ -265,10 +262,8 @@ def fix_drifted_statements(case: FixCase) -> str:
             removed_lines.append(number)
             continue
         statement = drafted_statements.get(claim_ids[0], "")
-        if (
-            not statement
-            or statement == page_text.LIST_ITEM_PATTERN.sub("", CLAIM_MARKER_PATTERN.sub("", line)).strip()
-        ):
+        present = page_text.LIST_ITEM_PATTERN.sub("", CLAIM_MARKER_PATTERN.sub("", line)).strip()
+        if statement in ("", present):
             statement = " ".join(str(case.site.evidence[claim_ids[0]]["claim_text"]).split())
         new_line = f"{item.group(1) if item else ''}{statement} <!-- claim_id: {claim_ids[0]} -->"
         if new_line == line:

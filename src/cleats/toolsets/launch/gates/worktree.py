@@ -12,7 +12,7 @@ from cleats.contract.errors import ToolError
 from cleats.toolsets.launch.gates.model import FileRemoval, FixResult, GateMessage, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite, WorktreeChange
 from cleats.toolsets.launch.git.client import IGNORE_DIRTY_SUBMODULES, HardenedGit
-from cleats.toolsets.launch.patching.patches import ConflictError, apply_patch, hash_content
+from cleats.toolsets.launch.patching.patches import ConflictError, apply_patch, hash_content, make_bundle_name
 from cleats.toolsets.launch.patching.path_guard import list_changed_paths
 
 WORKTREE_MOVED = IssueKind(
@@ -21,8 +21,6 @@ WORKTREE_MOVED = IssueKind(
 MANUAL_EDIT = IssueKind(
     "GATE_MANUAL_EDIT", "error", "Set allow_manual_edits in the run's configuration, or undo the edit."
 )
-PATCH_BUNDLE_NAME = "patch_bundle.json"
-APPLY_FIX_STEP_PREFIX = "apply:fix:"
 
 
 def check_worktree(site: LaunchSite, edited_paths: list[str], *, moved: bool) -> Iterator[GateMessage]:
@@ -38,11 +36,7 @@ def check_worktree(site: LaunchSite, edited_paths: list[str], *, moved: bool) ->
 
 def list_applied_patches(site: LaunchSite) -> list[Mapping[str, Any]]:
     """Return the patches of the applied bundles, in order, without those only planned."""
-    applied = (step for step in site.job.facts if step.partition(":")[0] == "apply")
-    fixes = (
-        step.removeprefix(APPLY_FIX_STEP_PREFIX) if step.startswith(APPLY_FIX_STEP_PREFIX) else "" for step in applied
-    )
-    names = (f"patch_bundle.delta.{fix}.json" if fix else PATCH_BUNDLE_NAME for fix in fixes)
+    names = (make_bundle_name(step) for step in site.job.facts if step.partition(":")[0] == "apply")
     return [patch for name in dict.fromkeys(names) for patch in site.job.read_json(name)["patches"]]
 
 
@@ -94,11 +88,8 @@ def _classify_path(path: Path) -> tuple[str, int]:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return "gone", 0
-    if stat.S_ISLNK(mode):
-        return "link", mode
-    if stat.S_ISDIR(mode):
-        return "folder", mode  # a nested repository
-    return ("file" if stat.S_ISREG(mode) else "device"), mode
+    kinds = {stat.S_IFLNK: "link", stat.S_IFDIR: "folder", stat.S_IFREG: "file"}  # a folder is a nested repository
+    return kinds.get(stat.S_IFMT(mode), "device"), mode
 
 
 async def restore_file(site: LaunchSite, path: str, base: str, env: Mapping[str, str]) -> FixResult:

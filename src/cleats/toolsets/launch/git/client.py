@@ -106,12 +106,7 @@ _FAULT_PATTERNS: Final[tuple[tuple[GitFault, str], ...]] = (
 
 
 _REJECTION_REASON_PATTERN: Final = re.compile(r"\[(?:remote )?rejected\][^\n]*\(([\w .,'-]{1,80})\)")
-
-
-def extract_rejection_reason(stderr: str) -> str:
-    """Return the reason that git repeats for a rejected push, mostly the name of a rule."""
-    match = _REJECTION_REASON_PATTERN.search(stderr)
-    return match[1] if match else ""
+"""The reason that git repeats for a rejected push, mostly the name of a rule."""
 
 
 def classify_fault(stderr: str) -> GitFault:
@@ -241,7 +236,8 @@ class HardenedGit:
             with suppress(OSError):  # git does not always report that the disk is full
                 if fault is GitFault.OTHER and self.root and shutil.disk_usage(self.root).free < _MIN_FREE_BYTES:
                     fault = GitFault.DISK_FULL
-            explanation = f" ({rejection})" if (rejection := extract_rejection_reason(stderr)) else ""
+            rejection = _REJECTION_REASON_PATTERN.search(stderr)
+            explanation = f" ({rejection[1]})" if rejection else ""
             raise _git_error(fault, url, f"git {args[0]} failed", explanation)
         return completed.stdout
 

@@ -62,6 +62,12 @@ def make_delete_patch(path: str, before: str) -> SitePatch:
     return _make_patch("delete_file", path, before)
 
 
+def make_bundle_name(step: str) -> str:
+    """Return the name of the artifact that a step applies."""
+    kind, _, number = step.partition(":fix:")
+    return f"patch_bundle.delta.{number}.json" if number and kind == "apply" else "patch_bundle.json"
+
+
 def make_bundle(patches: Iterable[SitePatch]) -> dict[str, Any]:
     """Make a bundle of patches, in the order in which they are applied."""
     return {"schema_version": "1.0", "patches": list(patches)}

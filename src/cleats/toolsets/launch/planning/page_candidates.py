@@ -29,7 +29,7 @@ MIN_SPLIT_API_NAMES = 40
 on one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PageCandidate:
     """A possible page. Priority 0 is mandatory."""
 
@@ -60,19 +60,9 @@ def _iter_task_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
         slug = slugify_title(workflow["title"])
         if not claims or len(snippets) < 2 or not slug or is_starter(workflow):
             continue  # a single snippet is shown in the guide, next to the others
-        yield PageCandidate(
-            section="docs",
-            slug=slug,
-            role="workflow_page",
-            priority=1,
-            score=2 * len(claims) + 3 * len(snippets),
-            subject=PageSubject(
-                key=str(workflow["workflow_tag"]),
-                title=strip_markup(str(workflow["title"])),
-                claim_ids=tuple(claims),
-                snippets=tuple(snippets),
-            ),
-        )
+        title = strip_markup(str(workflow["title"]))
+        subject = PageSubject(str(workflow["workflow_tag"]), title, tuple(claims), tuple(snippets))
+        yield PageCandidate("docs", slug, "workflow_page", 1, 2 * len(claims) + 3 * len(snippets), subject)
 
 
 def _iter_module_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
@@ -88,14 +78,8 @@ def _iter_module_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
         is_private = any(part.startswith("_") for part in name.split("."))
         if len(symbols) < MIN_MODULE_NAMES or is_private or not slugify_title(name):
             continue
-        yield PageCandidate(
-            section="reference",
-            slug=slugify_title(name),
-            role="api_reference",
-            priority=2,
-            score=len(symbols),
-            subject=PageSubject(key=name, title=name, symbols=tuple(symbols)),
-        )
+        subject = PageSubject(name, name, symbols=tuple(symbols))
+        yield PageCandidate("reference", slugify_title(name), "api_reference", 2, len(symbols), subject)
 
 
 def _iter_example_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
@@ -114,19 +98,9 @@ def _iter_example_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
             and any(citation["path"] == snippet.path for citation in claim["citations"])
         ]
         if claims:
-            yield PageCandidate(
-                section="kb",
-                slug=slug,
-                role="feature_showcase",
-                priority=2,
-                score=3 + 2 * len(claims),
-                subject=PageSubject(
-                    key=str(example["example_id"]),
-                    title=strip_markup(str(example["title"])),
-                    claim_ids=tuple(claims),
-                    snippets=(snippet,),
-                ),
-            )
+            title = strip_markup(str(example["title"]))
+            subject = PageSubject(str(example["example_id"]), title, tuple(claims), (snippet,))
+            yield PageCandidate("kb", slug, "feature_showcase", 2, 3 + 2 * len(claims), subject)
 
 
 TIER_NAMES = ("minimal", "standard", "rich")

@@ -6,7 +6,7 @@ requires exactly that. So a plan never promises a heading for which there is no 
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -174,7 +174,7 @@ class PagePlanner:
         self, entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], page: DraftablePage, tier: str
     ) -> dict[str, Any]:
         """Add what depends on the other pages: the final headings, and the links."""
-        context = add_neighbours(self._build_context(page.candidate, tier), entry, entries)
+        context = planned_site.add_neighbours(self._build_context(page.candidate, tier), entry, entries)
         written_page = write_page(page.template, context)
         tags_by_snippet = {item.snippet_id: item.tags for item in self.material.snippets}
         linked_pages = (*context.children, *context.related)
@@ -229,16 +229,6 @@ class PagePlanner:
                 retryable=False,
                 details={"error_code": "IA_PLANNER_URL_COLLISION", "collisions": collisions},
             )
-
-
-def add_neighbours(context: PageContext, entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> PageContext:
-    """Return the context of a page with the pages it links to."""
-    return replace(
-        context,
-        children=planned_site.find_children(entry, entries),
-        related=planned_site.find_related(entry, entries),
-        section=planned_site.find_section_pages(entry, entries),
-    )
 
 
 def _list_keywords(material: LaunchMaterial) -> list[str]:

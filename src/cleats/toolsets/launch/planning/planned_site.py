@@ -4,12 +4,12 @@ Links are derived from the plan alone, so that planning and drafting agree.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
-from cleats.toolsets.launch.drafting.page_context import LinkedPage
+from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.site import hugo
 from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
@@ -113,7 +113,10 @@ def find_related(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[Linked
     entries_by_key = {_build_page_key(other): other for other in entries if _read_locale(other) == _read_locale(entry)}
     order = [page_key for page_key in READING_ORDER if page_key in entries_by_key]
     own_key = _build_page_key(entry)
-    position = order.index(own_key) + 1 if own_key in order else _find_start(entry, order)
+    guide_key = ("docs", "developer-guide")  # where a page of the documentation outside of the order begins
+    position = order.index(own_key) + 1 if own_key in order else 0
+    if own_key not in order and guide_key in order and entry["section"] == "docs":
+        position = order.index(guide_key)
     excluded_keys = {_build_page_key(child) for child in find_child_entries(entry, entries)} | {own_key}
     following = [entries_by_key[page_key] for page_key in order[position:] if page_key not in excluded_keys]
     preceding = [entries_by_key[page_key] for page_key in order[:position] if page_key not in excluded_keys]
@@ -121,14 +124,14 @@ def find_related(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[Linked
     return tuple(_build_link(entry, other) for other in chosen[:MAX_RELATED_PAGES])
 
 
-def find_children(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[LinkedPage, ...]:
-    """Return the pages that a page summarizes, in the order of the section."""
-    return tuple(_build_link(entry, child) for child in find_child_entries(entry, entries))
-
-
-def find_section_pages(entry: PlanEntry, entries: Sequence[PlanEntry]) -> dict[str, LinkedPage]:
-    """Return the other pages of the same section by slug."""
-    return {str(other["slug"]): _build_link(entry, other) for other in _list_section_entries(entry, entries)}
+def add_neighbours(context: PageContext, entry: PlanEntry, entries: Sequence[PlanEntry]) -> PageContext:
+    """Return the context of a page with the pages it links to: those it summarizes, related ones, its section."""
+    return replace(
+        context,
+        children=tuple(_build_link(entry, child) for child in find_child_entries(entry, entries)),
+        related=find_related(entry, entries),
+        section={str(other["slug"]): _build_link(entry, other) for other in _list_section_entries(entry, entries)},
+    )
 
 
 def _list_section_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[PlanEntry]:
@@ -149,12 +152,6 @@ def find_child_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[P
         if role == "toc" or (other["page_role"] == child_role and other["token_mappings"].get("SUBJECT"))
     ]
     return sorted(child_entries, key=lambda other: int(other["token_mappings"]["WEIGHT"]))
-
-
-def _find_start(entry: PlanEntry, order: Sequence[tuple[str, str]]) -> int:
-    """Return the start for a page outside of the reading order: the guide, for documentation."""
-    guide_key = ("docs", "developer-guide")
-    return order.index(guide_key) if guide_key in order and entry["section"] == "docs" else 0
 
 
 def _build_link(entry: PlanEntry, other: PlanEntry) -> LinkedPage:

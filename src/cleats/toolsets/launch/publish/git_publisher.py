@@ -91,18 +91,14 @@ def _format_fast_import(change: RunChange, ref: str) -> bytes:
         b"from " + change.base_sha.encode(),
     ]
     for file in change.files:
-        path = _quote_path(file.path)
+        escaped_path = file.path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        path = f'"{escaped_path}"'.encode()
         if file.content is None:
             lines.append(b"D " + path)
         else:
             lines.append(b"M 100644 inline " + path)
             lines.append(b"data %d\n%s" % (len(file.content), file.content))
     return b"\n".join([*lines, b"", b"done", b""])
-
-
-def _quote_path(path: str) -> bytes:
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'.encode()
 
 
 def _format_tag(change: RunChange, commit: str) -> bytes:

@@ -4,10 +4,9 @@ import shutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 import msgspec
@@ -21,7 +20,7 @@ from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.profiles.parts import RegisteredProduct
 from cleats.toolsets.launch.quickstart import signals, urls
-from cleats.toolsets.launch.quickstart.signals import Guess, Signal, guess_value, select_signal_files
+from cleats.toolsets.launch.quickstart.signals import guess_value, select_signal_files
 
 
 class _RegistryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,8 +58,7 @@ MAX_TEXT_BYTES: Final = 256 << 10
 """Bytes of a README or manifest that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryPreview:
+class RepositoryPreview(NamedTuple):
     """The HEAD commit, file names and selected texts of a remote repository."""
 
     head: str
@@ -162,8 +160,17 @@ async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[
     preview = await preview_repository(repository.url, env)
     all_signals = signals.collect_signals(repository, preview.names, preview.texts, profile)
     guesses = {field: guess_value(field, all_signals) for field in signals.GUESSED_FIELDS}
-    if not all(field_guess.value for field_guess in guesses.values()):
-        raise ambiguous_fields_error(guesses, all_signals)
+    if open_guesses := [guess for guess in guesses.values() if not guess.value]:
+        error = missing_fields_error(
+            {guess.field: guess.suggested_values for guess in open_guesses},
+            "Could not unambiguously infer required fields",
+            "Give them yourself in the run_config of launch_start_run.",
+        )
+        error.details |= {
+            "confidence": {guess.field: guess.confidence for guess in guesses.values()},
+            "signals": [signal.as_json() for signal in all_signals],
+        }
+        raise error
     return {
         **_build_common_config(profile),
         "family": guesses[signals.FAMILY_FIELD].value,
@@ -198,26 +205,6 @@ def _parse_writable_page(url: str, settings: Settings) -> urls.ProductPage:
             details={"locale": page.locale, "locales": locales},
         )
     return page
-
-
-def describe_repository_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a configuration derived from a repository."""
-    return {name: config[name] for name in REPORTED_FIELDS}
-
-
-def ambiguous_fields_error(guesses: Mapping[str, Guess], all_signals: list[Signal]) -> Exception:
-    """Return an error with the fields that are still open, their candidates and all signals."""
-    open_fields = {item.field: item.suggested_values for item in guesses.values() if not item.value}
-    error = missing_fields_error(
-        open_fields,
-        "Could not unambiguously infer required fields",
-        "Give them yourself in the run_config of launch_start_run.",
-    )
-    error.details |= {
-        "confidence": {item.field: item.confidence for item in guesses.values()},
-        "signals": [item.as_json() for item in all_signals],
-    }
-    return error
 
 
 def _build_common_config(profile: Profile) -> dict[str, Any]:

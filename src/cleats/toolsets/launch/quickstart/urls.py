@@ -213,7 +213,13 @@ class NameMatch:
 
 def match_name(patterns: Iterable[str], name: str, profile: Profile) -> NameMatch:
     """Match a name against patterns of the profile; the first one that fits decides."""
-    return next(filter(None, (_match_name(pattern, name, profile) for pattern in patterns)), NameMatch())
+    for match in filter(None, (_compile_name_pattern(pattern).fullmatch(name) for pattern in patterns)):
+        groups = match.groupdict()
+        family = profile.find_family(groups.get("family") or "")
+        platform = profile.find_platform(groups.get("platform") or "")
+        if (family or "family" not in groups) and (platform or "platform" not in groups):
+            return NameMatch(family.name if family else "", platform.name if platform else "")
+    return NameMatch()
 
 
 def find_family_mentions(text: str, profile: Profile) -> Iterator[str]:
@@ -229,18 +235,6 @@ def find_family_mentions(text: str, profile: Profile) -> Iterator[str]:
             if brand:
                 mention_pattern = rf"(?<![\w.]){re.escape(brand)}[.\s_-]?(?:{names})(?!\w)"
                 yield from (family.name for _ in re.finditer(mention_pattern, text, re.IGNORECASE))
-
-
-def _match_name(pattern: str, name: str, profile: Profile) -> NameMatch | None:
-    match = _compile_name_pattern(pattern).fullmatch(name)
-    if match is None:
-        return None
-    groups = match.groupdict()
-    family = profile.find_family(groups.get("family") or "")
-    platform = profile.find_platform(groups.get("platform") or "")
-    if ("family" in groups and family is None) or ("platform" in groups and platform is None):
-        return None
-    return NameMatch(family.name if family else "", platform.name if platform else "")
 
 
 @cache

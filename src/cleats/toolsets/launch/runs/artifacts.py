@@ -129,12 +129,8 @@ def load_validator(schema_id: str) -> "Validator":
 def _load_registry() -> "jsonschema_rs.Registry":
     import jsonschema_rs  # noqa: PLC0415 - as above
 
-    return jsonschema_rs.Registry(
-        [
-            (f"{_SCHEMA_BASE_URI}{schema_id}.schema.json", load_schema(schema_id))
-            for schema_id in sorted(_list_schema_ids())
-        ]
-    )
+    resources = [(f"{_SCHEMA_BASE_URI}{name}.schema.json", load_schema(name)) for name in sorted(_list_schema_ids())]
+    return jsonschema_rs.Registry(resources)
 
 
 @cache

@@ -171,36 +171,25 @@ class StepResult:
 
 
 def encode_failure(error: ToolError) -> dict[str, Any]:
-    """Encode an error with all that `decode_failure` needs to make the same one."""
+    """Encode an error with all that `WorkerError` needs to make the same one."""
     document: dict[str, Any] = {"code": error.code.name, "message": error.message, "retryable": error.retryable}
-    if error.hint:
-        document["hint"] = error.hint
-    if error.details:
-        document["details"] = error.details
-    return document
-
-
-def decode_failure(document: Mapping[str, Any]) -> ToolError:
-    """Return the error that `encode_failure` encoded."""
-    return ToolError(
-        ErrorCode[document["code"]],
-        document["message"],
-        hint=document.get("hint", ""),
-        retryable=document["retryable"],
-        details=document.get("details"),
-    )
+    extras = {"hint": error.hint, "details": error.details}
+    return document | {name: value for name, value in extras.items() if value}
 
 
 class WorkerError(ToolError):
-    """A failure that a worker reported, with the events up to the failure.
+    """A failure that `encode_failure` encoded; that of a worker comes with the events up to it.
 
     `artifacts` are those that explain the failure.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        failure = decode_failure(document)
         super().__init__(
-            failure.code, failure.message, hint=failure.hint, retryable=failure.retryable, details=failure.details
+            ErrorCode[document["code"]],
+            document["message"],
+            hint=document.get("hint", ""),
+            retryable=document["retryable"],
+            details=document.get("details"),
         )
         self.events = parse_event_drafts(document.get("events", ()))
         self.artifacts: Mapping[str, str] = document.get("artifacts", {})

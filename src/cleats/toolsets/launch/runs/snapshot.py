@@ -4,7 +4,7 @@
 the run, byte for byte.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -51,13 +51,56 @@ _FIELD_TYPES = {"section_states": dict, "artifacts_index": dict, "work_items": l
 
 
 def fold_event(snapshot: Snapshot, event: RunEvent) -> Snapshot:
-    """Return the snapshot after one more event.
+    """Return the snapshot after one more event; events of other types do not change it.
 
     Raises:
         IllegalTransition: the event's change of state is not a legal transition.
     """
-    handler = _EVENT_HANDLERS.get(event.type)
-    return {**snapshot, **handler(snapshot, event, event.payload)} if handler else snapshot
+    payload = event.payload
+    match event.type:
+        case "RUN_CREATED":
+            sections = dict.fromkeys(payload["required_sections"], SectionState.NOT_STARTED.value)
+            changes: Snapshot = {"run_state": RunState.CREATED.value, "section_states": sections}
+        case "RUN_STATE_CHANGED":
+            changes = {"run_state": _check_state_change(snapshot, payload).value}
+        case "SECTION_STATE_CHANGED":
+            state = SectionState(payload["new_state"]).value
+            changes = {"section_states": {**snapshot["section_states"], payload["section"]: state}}
+        case "ARTIFACT_WRITTEN":
+            fields = {name: payload[name] for name in ("path", "sha256", "schema_id", "writer_worker")}
+            entry = {**fields, "ts": event.ts, "event_id": event.event_id}
+            changes = {"artifacts_index": {**snapshot["artifacts_index"], payload["name"]: entry}}
+        case "WORK_ITEM_STARTED":
+            fields = {name: payload[name] for name in ("work_item_id", "worker", "attempt", "scope_key", "inputs")}
+            item = {**fields, "status": "running", "outputs": [], "started_at": event.ts}
+            changes = {"work_items": [*snapshot["work_items"], item]}
+        case "WORK_ITEM_FINISHED" | "WORK_ITEM_FAILED":
+            status, result = ("finished", "outputs") if event.type == "WORK_ITEM_FINISHED" else ("failed", "error")
+            end = {"status": status, result: payload[result], "finished_at": event.ts}
+            changes = {"work_items": _update_item(snapshot["work_items"], "work_item_id", payload, end)}
+        case "ISSUE_OPENED":
+            issue = payload["issue"]
+            other_issues = [known for known in snapshot["issues"] if known["issue_id"] != issue["issue_id"]]
+            changes = {"issues": [*other_issues, issue]}
+        case "ISSUE_RESOLVED":
+            changes = {"issues": _update_item(snapshot["issues"], "issue_id", payload, {"status": "RESOLVED"})}
+        case _:
+            changes = {}
+    return {**snapshot, **changes}
+
+
+def _check_state_change(snapshot: Snapshot, payload: Mapping[str, Any]) -> RunState:
+    old, new = RunState(payload["old_state"]), RunState(payload["new_state"])
+    if old is not get_state(snapshot):
+        raise states.IllegalTransition(old, new)
+    states.check_transition(old, new)
+    return new
+
+
+def _update_item(
+    items: list[Snapshot], key: str, payload: Mapping[str, Any], changes: Mapping[str, Any]
+) -> list[Snapshot]:
+    return [{**item, **changes} if item[key] == payload[key] else item for item in items]
 
 
 def get_state(snapshot: Mapping[str, Any]) -> RunState:
@@ -85,75 +128,3 @@ def build_status(snapshot: Mapping[str, Any]) -> dict[str, Any]:
             {"name": name, "sha256": entry["sha256"]} for name, entry in sorted(snapshot["artifacts_index"].items())
         ],
     }
-
-
-Payload: TypeAlias = Mapping[str, Any]
-EventHandler: TypeAlias = Callable[[Snapshot, RunEvent, Payload], Snapshot]
-
-
-def _apply_run_created(_snapshot: Snapshot, _event: RunEvent, payload: Payload) -> Snapshot:
-    section_states = dict.fromkeys(payload["required_sections"], SectionState.NOT_STARTED.value)
-    return {"run_state": RunState.CREATED.value, "section_states": section_states}
-
-
-def _apply_state_changed(snapshot: Snapshot, _event: RunEvent, payload: Payload) -> Snapshot:
-    old, new = RunState(payload["old_state"]), RunState(payload["new_state"])
-    if old is not get_state(snapshot):
-        raise states.IllegalTransition(old, new)
-    states.check_transition(old, new)
-    return {"run_state": new.value}
-
-
-def _apply_section_changed(snapshot: Snapshot, _event: RunEvent, payload: Payload) -> Snapshot:
-    state = SectionState(payload["new_state"]).value
-    return {"section_states": {**snapshot["section_states"], payload["section"]: state}}
-
-
-def _apply_artifact_written(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
-    fields = {name: payload[name] for name in ("path", "sha256", "schema_id", "writer_worker")}
-    entry = {**fields, "ts": event.ts, "event_id": event.event_id}
-    return {"artifacts_index": {**snapshot["artifacts_index"], payload["name"]: entry}}
-
-
-def _apply_item_started(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
-    fields = {name: payload[name] for name in ("work_item_id", "worker", "attempt", "scope_key", "inputs")}
-    item = {**fields, "status": "running", "outputs": [], "started_at": event.ts}
-    return {"work_items": [*snapshot["work_items"], item]}
-
-
-def _apply_item_ended(snapshot: Snapshot, event: RunEvent, payload: Payload) -> Snapshot:
-    status, result = ("finished", "outputs") if event.type == "WORK_ITEM_FINISHED" else ("failed", "error")
-    changes = {"status": status, result: payload[result], "finished_at": event.ts}
-    items = [
-        {**item, **changes} if item["work_item_id"] == payload["work_item_id"] else item
-        for item in snapshot["work_items"]
-    ]
-    return {"work_items": items}
-
-
-def _apply_issue_opened(snapshot: Snapshot, _event: RunEvent, payload: Payload) -> Snapshot:
-    issue = payload["issue"]
-    other_issues = [known_issue for known_issue in snapshot["issues"] if known_issue["issue_id"] != issue["issue_id"]]
-    return {"issues": [*other_issues, issue]}
-
-
-def _apply_issue_resolved(snapshot: Snapshot, _event: RunEvent, payload: Payload) -> Snapshot:
-    issues = [
-        {**issue, "status": "RESOLVED"} if issue["issue_id"] == payload["issue_id"] else issue
-        for issue in snapshot["issues"]
-    ]
-    return {"issues": issues}
-
-
-_EVENT_HANDLERS: Mapping[str, EventHandler] = {
-    "RUN_CREATED": _apply_run_created,
-    "RUN_STATE_CHANGED": _apply_state_changed,
-    "SECTION_STATE_CHANGED": _apply_section_changed,
-    "ARTIFACT_WRITTEN": _apply_artifact_written,
-    "WORK_ITEM_STARTED": _apply_item_started,
-    "WORK_ITEM_FINISHED": _apply_item_ended,
-    "WORK_ITEM_FAILED": _apply_item_ended,
-    "ISSUE_OPENED": _apply_issue_opened,
-    "ISSUE_RESOLVED": _apply_issue_resolved,
-}
-"""Handlers by event type. Events of other types do not change the snapshot."""

@@ -140,10 +140,11 @@ class HugoUrlRules:
             if depth == 1 or parent_folders[:depth] in self.sections
         )
         name = page.folders[-1] if is_bundle and page.folders else page.name
+        plain_title = _UNSAFE_URL_PATTERN.sub("", title.strip().replace(" ", "-"))
         values = {
             "section": page.folders[0] if page.folders else "",
             "sections": "/".join(folders),
-            **dict.fromkeys(("title", "slug"), _urlize_text(title)),
+            **dict.fromkeys(("title", "slug"), re.sub(r"-{2,}", "-", plain_title).strip("-")),
             **dict.fromkeys(("filename", "contentbasename", "slugorfilename", "slugorcontentbasename"), name),
         }
         if date is not None:
@@ -203,10 +204,6 @@ def _slice_folders(folders: tuple[str, ...], slice_text: str) -> tuple[str, ...]
     start_text, colon, end_text = slice_text.partition(":")
     start, end = (int(bound) if bound.isdigit() else None for bound in (start_text, end_text))
     return folders[start:end] if colon else folders[start or 0 :][:1]
-
-
-def _urlize_text(text: str) -> str:
-    return re.sub(r"-{2,}", "-", _UNSAFE_URL_PATTERN.sub("", text.strip().replace(" ", "-"))).strip("-")
 
 
 def _parse_address(configured: Any) -> str:

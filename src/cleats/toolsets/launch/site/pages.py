@@ -148,14 +148,8 @@ def find_code_lines(body: str) -> frozenset[int]:
 
 def find_table_row_lines(body: str) -> frozenset[int]:
     """Return the numbers of the body lines, from 1, that are table rows below a table heading."""
-    in_table_body = False
-    row_numbers = set()
-    for token in _parse_tokens(body):
-        if token.type in {"tbody_open", "tbody_close"}:
-            in_table_body = token.type == "tbody_open"
-        elif in_table_body and token.type == "tr_open" and token.map is not None:
-            row_numbers.add(token.map[0] + 1)
-    return frozenset(row_numbers)
+    tables = [token.map for token in _parse_tokens(body) if token.type == "tbody_open" and token.map is not None]
+    return frozenset(number for start, end in tables for number in range(start + 1, end + 1))
 
 
 @cache

@@ -13,19 +13,10 @@ from textwrap import dedent
 from typing import Any, Final
 
 from cleats.toolsets.launch.snippets import syntax
-from cleats.toolsets.launch.source.checkout.repository_layout import (
-    SCRIPT_LANGUAGES,
-    detect_file_language,
-    is_compatible_language,
-)
+from cleats.toolsets.launch.source.checkout import repository_layout
 from cleats.toolsets.launch.source.checkout.safe_parsing import parse_python, walk_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence.document_claims import (
-    clean_title,
-    detect_block_language,
-    is_readme,
-    slugify_title,
-)
+from cleats.toolsets.launch.source.evidence import document_claims
 from cleats.toolsets.launch.source.text import documents
 from cleats.toolsets.launch.source.text.documents import Block, compute_snippet_id, normalize_code
 from cleats.toolsets.launch.source.text.english import load_pattern
@@ -63,7 +54,7 @@ _IMPORT_LINES_PATTERN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SnippetCandidate:
-    """A piece of code with its location. `kind` is example, readme, docs, docstring or test."""
+    """Code as it is in a file, without prompts and outputs. `kind` is example, readme, docs, docstring or test."""
 
     kind: str
     language: str
@@ -73,70 +64,56 @@ class SnippetCandidate:
     end: int
     title: str = ""
     """The heading above the code, or the title of the example."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProductIdentity:
-    """The names by which code refers to the product."""
-
-    identifier: str
-    imports: Sequence[str]
-    commands: Sequence[str]
-    language: str
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogueSnippet:
-    """Code as it is in a file, without prompts and outputs."""
-
-    candidate: SnippetCandidate
-    tags: tuple[str, ...]
+    tags: tuple[str, ...] = ()
     fault: str = ""
     """The reason why it does not parse."""
     dependencies: tuple[str, ...] = ()
 
     @property
     def snippet_id(self) -> str:
-        return compute_snippet_id(self.candidate.language, self.candidate.code)
+        return compute_snippet_id(self.language, self.code)
 
     def as_json(self) -> dict[str, Any]:
-        candidate = self.candidate
-        is_checked = syntax.can_check(candidate.language)
+        is_checked = syntax.can_check(self.language)
         note = {} if is_checked else {"runtime_notes": "There is no parser to check this language with."}
-        lines = {"start_line": candidate.start, "end_line": max(candidate.start, candidate.end)}
+        lines = {"start_line": self.start, "end_line": max(self.start, self.end)}
         return {
             "snippet_id": self.snippet_id,
-            "language": candidate.language,
+            "language": self.language,
             "tags": list(self.tags),
-            "source": {"type": "repo_file", "path": candidate.path, **lines},
-            "code": candidate.code,
+            "source": {"type": "repo_file", "path": self.path, **lines},
+            "code": self.code,
             "requirements": {"dependencies": list(self.dependencies), **note},
             "validation": {"syntax_ok": is_checked and not self.fault, "runnable_ok": "unknown"},
         }
 
 
-def choose_tags(candidate: SnippetCandidate, product: ProductIdentity) -> list[str]:
+Distribution = Mapping[str, Any]
+"""The names by which code refers to the product: its identifier, its import names and its commands."""
+
+
+def choose_tags(candidate: SnippetCandidate, product: Distribution) -> list[str]:
     """Return the tags of a snippet: its source, its title, and its use."""
-    chosen = [candidate.kind, slugify_title(candidate.title)]
+    chosen = [candidate.kind, document_claims.slugify_title(candidate.title)]
     starter = ["quickstart"] if _STARTER_TITLE_PATTERN.search(candidate.title) else []
     if candidate.language == "shell":
         if _INSTALL_COMMAND_PATTERN.search(candidate.code):
             chosen.append("install")
-        if any(re.search(rf"(^|\s){re.escape(command)}\s", candidate.code) for command in product.commands):
+        if any(re.search(rf"(^|\s){re.escape(command)}\s", candidate.code) for command in product["commands"]):
             chosen += ["cli", *starter]
     elif uses_product(candidate, product):
         chosen += ["usage", *(starter if candidate.kind in ("example", "readme", "docs") else [])]
     return [tag for tag in dict.fromkeys(chosen) if tag]
 
 
-def uses_product(candidate: SnippetCandidate, product: ProductIdentity) -> bool:
+def uses_product(candidate: SnippetCandidate, product: Distribution) -> bool:
     """Return True if the code imports the product or names its module."""
     if candidate.language == "python":
         attributes = [node.value for node in walk_python(candidate.code) if isinstance(node, ast.Attribute)]
         owners = [owner.id for owner in attributes if isinstance(owner, ast.Name)]  # as in `module.function`
-        return bool(set(product.imports) & {*_list_imports(candidate.code), *owners})
-    pattern = r"""["']{}(/[^"']*)?["']""" if candidate.language in SCRIPT_LANGUAGES else r"\b{}\b"
-    return any(re.search(pattern.format(re.escape(name)), candidate.code) for name in product.imports)
+        return bool(set(product["import_names"]) & {*_list_imports(candidate.code), *owners})
+    pattern = r"""["']{}(/[^"']*)?["']""" if candidate.language in repository_layout.SCRIPT_LANGUAGES else r"\b{}\b"
+    return any(re.search(pattern.format(re.escape(name)), candidate.code) for name in product["import_names"])
 
 
 def has_only_imports(candidate: SnippetCandidate) -> bool:
@@ -148,16 +125,16 @@ def has_only_imports(candidate: SnippetCandidate) -> bool:
             or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
             for statement in module.body
         )
-    if candidate.language in SCRIPT_LANGUAGES:
+    if candidate.language in repository_layout.SCRIPT_LANGUAGES:
         return not _IMPORT_LINES_PATTERN.sub("", candidate.code).strip()
     return False
 
 
-def list_dependencies(candidate: SnippetCandidate, product: ProductIdentity) -> list[str]:
+def list_dependencies(candidate: SnippetCandidate, product: Distribution) -> list[str]:
     """Return the packages that the code needs: the product, and third-party modules."""
-    packages = [product.identifier] if uses_product(candidate, product) else []
+    packages = [product["identifier"]] if uses_product(candidate, product) else []
     if candidate.language == "python":
-        known_names = {*sys.stdlib_module_names, *product.imports}
+        known_names = {*sys.stdlib_module_names, *product["import_names"]}
         packages += [name for name in _list_imports(candidate.code) if name not in known_names]
     return list(dict.fromkeys(packages))
 
@@ -176,13 +153,8 @@ def build_catalogue(
     tree: CheckoutTree, inventory: Mapping[str, Any], facts: Mapping[str, Any], language: str
 ) -> dict[str, Any]:
     """Build the catalogue of a checkout, as an artifact."""
-    distribution: Mapping[str, Any] = next(iter(facts.get("distribution", ())), {})
-    product = ProductIdentity(
-        str(distribution.get("identifier", "")),
-        tuple(distribution.get("import_names", ())),
-        tuple(distribution.get("commands", ())),
-        language,
-    )
+    unknown: Distribution = {"identifier": "", "import_names": (), "commands": ()}
+    product: Distribution = {**unknown, **next(iter(facts.get("distribution", ())), {})}
     candidates: list[SnippetCandidate] = [
         *_iter_examples(tree, facts, inventory["example_paths"]),
         *_iter_fences(tree, inventory["doc_entrypoint_details"]),
@@ -190,20 +162,25 @@ def build_catalogue(
     ]
     good_count = sum(item.language == language for item in candidates)
     if good_count < _MIN_GOOD_SNIPPETS and language == "python":
-        candidates += _iter_tests(tree, inventory["test_roots"], product.imports)
+        candidates += _iter_tests(tree, inventory["test_roots"], product["import_names"])
     meaningful = [item for item in candidates if not has_only_imports(item)]
     faults = syntax.find_faults((item.code, item.language) for item in meaningful)
     snippets = _merge_duplicates(
-        CatalogueSnippet(item, tuple(choose_tags(item, product)), fault, tuple(list_dependencies(item, product)))
+        replace(
+            item,
+            tags=tuple(choose_tags(item, product)),
+            fault=fault,
+            dependencies=tuple(list_dependencies(item, product)),
+        )
         for item, fault in zip(meaningful, faults, strict=True)
     )
     snippets = _add_quickstart_tag(snippets, language)
     return {"schema_version": "1.0", "snippets": [item.as_json() for item in snippets[:MAX_CATALOGUE_SNIPPETS]]}
 
 
-def _merge_duplicates(snippets: Iterable[CatalogueSnippet]) -> list[CatalogueSnippet]:
+def _merge_duplicates(snippets: Iterable[SnippetCandidate]) -> list[SnippetCandidate]:
     """Keep the first occurrence of each code, with the tags of all."""
-    snippets_by_id: dict[str, CatalogueSnippet] = {}
+    snippets_by_id: dict[str, SnippetCandidate] = {}
     for snippet in snippets:
         earlier = snippets_by_id.setdefault(snippet.snippet_id, snippet)
         tags = tuple(dict.fromkeys([*earlier.tags, *snippet.tags]))
@@ -211,15 +188,14 @@ def _merge_duplicates(snippets: Iterable[CatalogueSnippet]) -> list[CatalogueSni
     return list(snippets_by_id.values())
 
 
-def _add_quickstart_tag(snippets: list[CatalogueSnippet], language: str) -> list[CatalogueSnippet]:
+def _add_quickstart_tag(snippets: list[SnippetCandidate], language: str) -> list[SnippetCandidate]:
     """Tag the first snippet that uses the product as quickstart, if no document names one."""
-    usable = [
-        snippet
-        for snippet in snippets
-        if is_compatible_language(snippet.candidate.language, language)
-        and not snippet.fault
-        and "usage" in snippet.tags
+    valid = [
+        item
+        for item in snippets
+        if repository_layout.is_compatible_language(item.language, language) and not item.fault
     ]
+    usable = [item for item in valid if "usage" in item.tags]
     if not usable or any("quickstart" in snippet.tags for snippet in usable):
         return snippets
     best = min(usable, key=lambda snippet: ("readme" not in snippet.tags, "example" not in snippet.tags))
@@ -230,14 +206,16 @@ def _iter_examples(tree: CheckoutTree, facts: Mapping[str, Any], paths: Sequence
     titles = {item["path"]: item["title"] for item in facts["example_inventory"] if "path" in item}
     for path in sorted(paths, key=lambda item: (item not in titles, item)):
         text = tree.read_text(path)
-        language = detect_file_language(path)
+        language = repository_layout.detect_file_language(path)
         if text and language and text.count("\n") <= MAX_EXAMPLE_LINES and text.strip():
             end = len(text.rstrip("\n").split("\n"))
             yield SnippetCandidate("example", language, normalize_code(text), path, 1, end, titles.get(path, ""))
 
 
 def _iter_fences(tree: CheckoutTree, entries: Sequence[Mapping[str, str]]) -> Iterator[SnippetCandidate]:
-    ranked = sorted(entries, key=lambda doc_entry: (not is_readme(doc_entry["path"]), doc_entry["path"]))
+    ranked = sorted(
+        entries, key=lambda doc_entry: (not document_claims.is_readme(doc_entry["path"]), doc_entry["path"])
+    )
     for entry in ranked:
         if entry["doc_type"] in _DOCUMENT_TYPES:
             for block in documents.read_blocks(tree, entry["path"]):
@@ -248,7 +226,7 @@ def _iter_fences(tree: CheckoutTree, entries: Sequence[Mapping[str, str]]) -> It
 def _read_fence(block: Block) -> SnippetCandidate | None:
     if any(_EXCLUDED_SECTION_PATTERN.search(title) for title in block.section):
         return None
-    language = detect_block_language(block)
+    language = document_claims.detect_block_language(block)
     code = dedent(block.text)
     if language == "python" and documents.is_session(code):
         code = documents.extract_session_input(code)
@@ -256,8 +234,8 @@ def _read_fence(block: Block) -> SnippetCandidate | None:
         code = documents.extract_commands(code)
     if not code.strip() or code.count("\n") > MAX_FENCE_LINES:
         return None
-    kind = "readme" if is_readme(block.path) else "docs"
-    title = clean_title(block.section[-1]) if block.section else ""
+    kind = "readme" if document_claims.is_readme(block.path) else "docs"
+    title = document_claims.clean_title(block.section[-1]) if block.section else ""
     return SnippetCandidate(kind, language, normalize_code(code), block.path, block.line, block.end, title)
 
 

@@ -53,8 +53,11 @@ def find_faults(pieces: Iterable[tuple[str, str]]) -> list[str]:
 
 def _check_piece(piece: tuple[str, str]) -> bytes:
     code, language = piece
-    is_shell = language in ("shell", "bash")
-    return (_check_grammar(documents.extract_commands(code) if is_shell else code, language) or "").encode()
+    code = documents.extract_commands(code) if language in ("shell", "bash") else code
+    fault = _parse_code(code, language)
+    frames = _LANGUAGES[language].get("frames", ()) if fault else ()
+    is_fragment = any(not _parse_code(frame.format(code), language) for frame in frames)
+    return b"" if is_fragment else fault.encode()
 
 
 def _check_in_process(code: str, language: str) -> str:
@@ -73,21 +76,11 @@ def _check_in_process(code: str, language: str) -> str:
     return ""
 
 
-def _check_grammar(code: str, language: str) -> str | None:
-    fault = _parse_code(code, language)
-    if fault is None:
-        return None
-    for frame in _LANGUAGES[language].get("frames", ()):
-        if _parse_code(frame.format(code), language) is None:
-            return None
-    return fault
-
-
-def _parse_code(code: str, language: str) -> str | None:
+def _parse_code(code: str, language: str) -> str:
     data = code.encode()
     root = load_parser(language).parse(data).root_node
     if not root.has_error:
-        return None
+        return ""
     node: Node = root
     while not (node.is_error or node.is_missing):
         faulty_child = next((child for child in node.children if child.has_error or child.is_missing), None)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import Any, Final, Self
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.payload import format_timestamp
@@ -110,15 +110,8 @@ def check_key_owner(existing: Run, new: Run) -> Run:
     )
 
 
-class RunUpdate(NamedTuple):
-    """A run after a write, and the new events."""
-
-    run: Run
-    events: Sequence[RunEvent]
-
-
-def append_events(run: Run, drafts: Iterable[EventDraft], trace: TraceIds) -> RunUpdate:
-    """Return the run with more events.
+def append_events(run: Run, drafts: Iterable[EventDraft], trace: TraceIds) -> tuple[Run, Sequence[RunEvent]]:
+    """Return the run with more events, and those events.
 
     Raises:
         IllegalTransition: an event's change of state is not a legal transition.
@@ -127,8 +120,7 @@ def append_events(run: Run, drafts: Iterable[EventDraft], trace: TraceIds) -> Ru
     events, tail = chain_events(run.run_id, run.tail, drafts, trace, ts)
     snapshot = reduce(fold_event, events, run.snapshot)
     has_ended = not run.finished_at and get_state(snapshot) in TERMINAL_STATES
-    updated_run = replace(run, snapshot=snapshot, tail=tail, finished_at=ts if has_ended else run.finished_at)
-    return RunUpdate(updated_run, events)
+    return replace(run, snapshot=snapshot, tail=tail, finished_at=ts if has_ended else run.finished_at), events
 
 
 def make_state_event(old: RunState, new: RunState) -> EventDraft:
@@ -138,17 +130,6 @@ def make_state_event(old: RunState, new: RunState) -> EventDraft:
 
 RUN_TABLES_SQL: Final = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8")
 """The tables, for either engine: SQLite reads BIGINT and DOUBLE PRECISION as INTEGER and REAL."""
-
-
-class SqlCursor(Protocol):
-    """The result of a statement."""
-
-    @property
-    def rowcount(self) -> int: ...
-
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
 
 
 class SqlConnection(ABC):
@@ -162,15 +143,14 @@ class SqlConnection(ABC):
         """Open a transaction: committed if the block succeeds, otherwise rolled back."""
 
     @abstractmethod
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> SqlCursor:
-        """Execute a statement inside a transaction."""
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Execute a statement inside a transaction; return its cursor."""
 
-    @abstractmethod
     def now(self) -> float:
         """Return the time by which leases are measured: one clock for all users of the database."""
+        return time.time()
 
-    @abstractmethod
-    def lock_name(self, name: str) -> None:
+    def lock_name(self, name: str) -> None:  # noqa: B027 - a database with one writer needs none
         """Block others that lock the same name until the transaction ends."""
 
     @abstractmethod

@@ -20,6 +20,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
 
+import msgspec
+
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.runs.artifacts import encode_canonical_json, guess_content_type
 from cleats.toolsets.launch.runs.states import TERMINAL_STATES, RunState
@@ -141,13 +143,11 @@ VIEW_NAMES = (EVENTS_NAME, SNAPSHOT_NAME, CONFIG_NAME)
 def render_view(store: RunStore, run: Run, name: str) -> bytes:
     """Render one of the views from the current state of the run."""
     if name == EVENTS_NAME:
-        import msgspec  # noqa: PLC0415 - only for those who look
-
         events = store.list_events(run.run_id)
         return b"".join(msgspec.json.encode(event.as_json()) + b"\n" for event in events)
     if name == SNAPSHOT_NAME:
         return encode_canonical_json(run.snapshot)
-    import yaml  # noqa: PLC0415 - as above
+    import yaml  # noqa: PLC0415 - only for those who look
 
     text: str = yaml.safe_dump(dict(run.shown_config), sort_keys=True, allow_unicode=True)
     return text.encode()

@@ -31,7 +31,6 @@ from cleats.toolsets.launch.store.model import (
     Run,
     RunLease,
     RunSummary,
-    RunUpdate,
     SqlConnection,
     StepRecorded,
     append_events,
@@ -165,7 +164,7 @@ class RunStore:
         with self._writer.transaction() as database:
             run = _lock_leased_run(database, lease)
             snapshot = replay_events(run.run_id, _load_events(database, run.run_id, 0))
-            _save_update(database, RunUpdate(replace(run, snapshot=snapshot), ()))
+            _save_update(database, replace(run, snapshot=snapshot), ())
 
     def acquire(self, run_id: str, owner: str, seconds: float) -> RunLease | None:
         """Take the lease of a run if it is free; return None while another owner has it."""
@@ -215,9 +214,12 @@ class RunStore:
         with self._writer.transaction() as database:
             run = _lock_leased_run(database, lease)
             written = append_events(run, drafts, trace)
-            if step is not None:
-                _insert_step(database, lease, step, run.tail.length)
-            _save_update(database, written)
+            if step is not None and not database.insert_row(
+                "INSERT INTO steps (run_id, step, place, epoch, seconds, output) VALUES (?,?,?,?,?,?)",
+                (lease.run_id, step.step, run.tail.length, lease.epoch, step.seconds, json.dumps(step.output)),
+            ):
+                raise StepRecorded(step.step)
+            _save_update(database, *written)
             return written
 
     def cancel(
@@ -244,7 +246,7 @@ class RunStore:
                 )
             state_change = make_state_event(run.state, RunState.CANCELLED)
             written = append_events(run, [*drafts(run.snapshot), state_change], trace)
-            _save_update(database, written)
+            _save_update(database, *written)
             database.execute("UPDATE runs SET owner = '', expires = 0, epoch = epoch + 1 WHERE run_id = ?", (run_id,))
             return written
 
@@ -315,19 +317,9 @@ def _insert_events(database: SqlConnection, events: Iterable[RunEvent]) -> None:
         database.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?)", (*row, event.prev_hash, event.event_hash))
 
 
-def _insert_step(database: SqlConnection, lease: RunLease, step: RecordedStep, place: int) -> None:
-    is_new = database.insert_row(
-        "INSERT INTO steps (run_id, step, place, epoch, seconds, output) VALUES (?,?,?,?,?,?)",
-        (lease.run_id, step.step, place, lease.epoch, step.seconds, json.dumps(step.output)),
-    )
-    if not is_new:
-        raise StepRecorded(step.step)
-
-
-def _save_update(database: SqlConnection, update: RunUpdate) -> None:
-    run = update.run
+def _save_update(database: SqlConnection, run: Run, events: Iterable[RunEvent]) -> None:
     database.execute(
         "UPDATE runs SET state = ?, finished_at = ?, event_count = ?, last_hash = ?, snapshot = ? WHERE run_id = ?",
         (run.state.value, run.finished_at, *run.tail, json.dumps(run.snapshot), run.run_id),
     )
-    _insert_events(database, update.events)
+    _insert_events(database, events)

@@ -101,7 +101,8 @@ class TelemetryApi:
     def list_records(self, request: RouteRequest) -> RouteAnswer:
         unknown = request.query.keys() - {*FILTER_COLUMNS, "limit", "offset"}
         if unknown:
-            raise _make_invalid_error(f"there is no filter {min(unknown)!r}", f"Use {', '.join(FILTER_COLUMNS)}.")
+            hint = f"Use {', '.join(FILTER_COLUMNS)}."
+            raise ToolError(ErrorCode.INVALID_REQUEST, f"there is no filter {min(unknown)!r}", hint=hint)
         limit = _parse_number(request, "limit", DEFAULT_PAGE_RECORDS, maximum=MAX_PAGE_RECORDS)
         offset = _parse_number(request, "offset", 0, maximum=MAX_LIST_OFFSET)
         filters = {name: request.query[name] for name in FILTER_COLUMNS if name in request.query}
@@ -185,12 +186,8 @@ def _require_record(record: dict[str, Any] | None) -> dict[str, Any]:
 def _parse_number(request: RouteRequest, name: str, default: int, *, maximum: int) -> int:
     text = request.query.get(name, str(default))
     if not re.fullmatch(r"[0-9]{1,15}", text) or int(text) > maximum:
-        raise _make_invalid_error(f"{name} must be a whole number up to {maximum}", "")
+        raise ToolError(ErrorCode.INVALID_REQUEST, f"{name} must be a whole number up to {maximum}")
     return int(text)
-
-
-def _make_invalid_error(message: str, hint: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_REQUEST, message, hint=hint)
 
 
 def _make_answers(**properties: Schema) -> Mapping[int, Schema]:

@@ -8,6 +8,7 @@ the same records, whichever process reads it and however often.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from time import time
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -165,17 +166,10 @@ _PLAIN_ARGUMENTS: Final = frozenset({"run_id", "artifact_name", "filter", "limit
 
 
 def make_call_record(
-    *,
-    tool: str,
-    run_id: str,
-    arguments: Mapping[str, Any],
-    started: float,
-    finished: float,
-    status: str,
-    trace: tuple[str, str],
-    summary: str,
+    tool: str, arguments: Payload, *, run_id: str, started: float, trace: tuple[str, str], result: tuple[str, str]
 ) -> TelemetryRecord:
-    """Make the record of a tool call that has ended."""
+    """Make the record of a tool call that ends now."""
+    finished, (status, summary) = time(), result
     record: TelemetryRecord = {
         "event_id": make_record_id(trace[1], "mcp_tool_call", f"{trace[0]} {tool} {started}"),
         "run_id": f"{run_id}-mcp_tool_call-{trace[1]}" if run_id else f"mcp_tool_call-{trace[1]}",
@@ -201,10 +195,7 @@ def make_call_record(
 
 
 def _select_trace(event: RunEvent) -> dict[str, str]:
-    trace_context = {"trace_id": event.trace.trace_id, "span_id": event.trace.span_id}
-    if event.trace.parent_span_id:
-        trace_context["parent_span_id"] = event.trace.parent_span_id
-    return trace_context
+    return {name: value for name, value in event.trace._asdict().items() if value}
 
 
 def _select(payload: Payload, names: Sequence[str]) -> dict[str, Any]:

@@ -23,6 +23,10 @@ WRITE_TIMEOUT_SECONDS: Final = 5.0
 MAX_OUTBOX_BYTES: Final = 10 << 20
 """Size of the outbox; the oldest messages are dropped first."""
 
+_TRIM_OUTBOX_SQL: Final = (
+    "DELETE FROM outbox WHERE id IN (SELECT id FROM"
+    " (SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS total FROM outbox) WHERE total > ?)"
+)
 FILTER_COLUMNS: Final = ("run_id", "parent_run_id", "job_type", "agent_name", "status")
 
 
@@ -96,8 +100,8 @@ class TelemetryLedger:
 
     def get_read_position(self, run_id: str) -> int:
         """Return the position up to which the journal of a run has been turned into records."""
-        rows = self._select(_SELECT_POSITION_SQL, (run_id,))
-        return rows[0][0] if rows else 0
+        with self._lock:
+            return _read_position(self._open_connection(), run_id)
 
     def store_records(
         self,
@@ -113,8 +117,11 @@ class TelemetryLedger:
         has advanced the position in the meantime, nothing is stored and False is returned.
         """
         with self._open_transaction() as database:
-            if read_range is not None and not _advance_position(database, *read_range):
-                return False
+            if read_range is not None:
+                run_id, before, now = read_range
+                if _read_position(database, run_id) != before:
+                    return False
+                database.execute("INSERT OR REPLACE INTO read VALUES (?, ?)", (run_id, now))
             for record in new_records:
                 if _insert_record(database, record):
                     _enqueue_message(database, collector, "POST", "/api/v1/runs", record)
@@ -122,7 +129,7 @@ class TelemetryLedger:
                 if _update_record(database, event_id, update):
                     _enqueue_message(database, collector, "PATCH", f"/api/v1/runs/{event_id}", update)
             if collector is not None:
-                self.dropped_count += _trim_outbox(database)
+                self.dropped_count += database.execute(_TRIM_OUTBOX_SQL, (MAX_OUTBOX_BYTES,)).rowcount
         return True
 
     def associate_commit(
@@ -188,7 +195,9 @@ class TelemetryLedger:
             database.execute("DELETE FROM outbox WHERE id = ?", (message.id,))
 
 
-_SELECT_POSITION_SQL: Final = "SELECT seq FROM read WHERE run_id = ?"
+def _read_position(database: sqlite3.Connection, run_id: str) -> int:
+    row = database.execute("SELECT seq FROM read WHERE run_id = ?", (run_id,)).fetchone()
+    return row[0] if row else 0
 
 
 def _enqueue_message(
@@ -199,21 +208,6 @@ def _enqueue_message(
             "INSERT INTO outbox (collector, token, method, path, body) VALUES (?, ?, ?, ?, ?)",
             (collector.url, collector.token, method, path, msgspec.json.encode(body)),
         )
-
-
-def _trim_outbox(database: sqlite3.Connection) -> int:
-    """Trim the outbox to its limit; return the number of dropped messages."""
-    sizes = "SELECT id, sum(length(body)) OVER (ORDER BY id DESC) AS total FROM outbox"
-    sql = f"DELETE FROM outbox WHERE id IN (SELECT id FROM ({sizes}) WHERE total > ?)"  # noqa: S608 - constants
-    return database.execute(sql, (MAX_OUTBOX_BYTES,)).rowcount
-
-
-def _advance_position(database: sqlite3.Connection, run_id: str, before: int, now: int) -> bool:
-    row = database.execute(_SELECT_POSITION_SQL, (run_id,)).fetchone()
-    if (row[0] if row else 0) != before:
-        return False
-    database.execute("INSERT OR REPLACE INTO read VALUES (?, ?)", (run_id, now))
-    return True
 
 
 def _insert_record(database: sqlite3.Connection, record: Mapping[str, Any]) -> bool:

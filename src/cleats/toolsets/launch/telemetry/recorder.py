@@ -153,7 +153,9 @@ class TelemetryRecorder:
             try:
                 answer = await tool.run(arguments, context)
                 run_id = run_id or str(answer.get("run_id", ""))
-                status, summary = "success", _summarise_answer(answer)
+                run_status = answer.get("status")  # the state of the run after the call
+                state = answer.get("state") or (run_status.get("state") if isinstance(run_status, Mapping) else "")
+                status, summary = "success", str(state or "ok")
             except ToolError as error:
                 status, summary = "failure", error.code.name
                 raise
@@ -161,30 +163,16 @@ class TelemetryRecorder:
                 status, summary = "failure", type(crash).__name__
                 raise
             finally:
-                self.queue_call(
-                    journal_records.make_call_record(
-                        tool=tool.name,
-                        run_id=run_id,
-                        arguments=arguments,
-                        started=started,
-                        finished=time(),
-                        status=status,
-                        trace=context.trace,
-                        summary=summary,
-                    )
+                result = (status, summary)
+                record = journal_records.make_call_record(
+                    tool.name, arguments, run_id=run_id, started=started, trace=context.trace, result=result
                 )
+                self.queue_call(record)
                 if run_id:
                     self.queue_run(run_id)
             return answer
 
         return replace(tool, run=handle_call)
-
-
-def _summarise_answer(answer: Mapping[str, Any]) -> str:
-    """Summarise an answer by the state of the run after it."""
-    status = answer.get("status")
-    state = answer.get("state") or (status.get("state") if isinstance(status, Mapping) else "")
-    return str(state or "ok")
 
 
 MESSAGE_TIMEOUT_SECONDS: Final = 10.0
@@ -220,12 +208,9 @@ class TelemetrySender:
     async def run(self) -> None:
         """Send all messages until cancelled."""
         while True:
-            pause = (
-                IDLE_PAUSE_SECONDS
-                if await self.flush()
-                else RETRY_PAUSE_SECONDS[min(self._failures, len(RETRY_PAUSE_SECONDS)) - 1]
-            )
-            await self.sleep(pause)
+            await self.flush()
+            retry_pause = RETRY_PAUSE_SECONDS[min(self._failures, len(RETRY_PAUSE_SECONDS)) - 1]
+            await self.sleep(retry_pause if self._failures else IDLE_PAUSE_SECONDS)
 
     async def flush(self) -> bool:
         """Send the waiting messages to all available collectors; return False if one is not."""

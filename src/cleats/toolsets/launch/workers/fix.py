@@ -93,8 +93,9 @@ async def _apply_rule(
         return MANUAL_EDIT.code, await restore_file(site, issue.path, get_base_commit(job), env)
     if fix is None:
         return issue.error_code, None
-    case = FixCase(site, issue, list_sibling_issues(report, issue), before)
-    return issue.error_code, fix(case)
+    place = (issue.error_code, issue.path)
+    siblings = [sibling for sibling in _list_open_issues(report) if (sibling.error_code, sibling.path) == place]
+    return issue.error_code, fix(FixCase(site, issue, siblings, before))
 
 
 def _render_report(issue: Issue, rule: str, before: str | None, answer: FixResult, new_patches: list[SitePatch]) -> str:
@@ -164,10 +165,6 @@ def _patch_lines(path: str, before: str, fixed_text: str) -> SitePatch:
     return patch
 
 
-FIX_STEP_PREFIX = "fix:"
-"""Prefix of the steps that are fix attempts."""
-
-
 def select_issue(report: Mapping[str, Any], tried_ids: Collection[str], codes: Collection[str]) -> Issue | None:
     """Return the next issue to try, or None when no rule is left for the open issues.
 
@@ -189,14 +186,8 @@ def list_tried_issues(facts: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(
         str(outcome["issue_id"])
         for step, outcome in facts.items()
-        if step.startswith(FIX_STEP_PREFIX) and (outcome["rule"] == outcome["error_code"] or not outcome["patch_ids"])
+        if step.startswith("fix:") and (outcome["rule"] == outcome["error_code"] or not outcome["patch_ids"])
     )
-
-
-def list_sibling_issues(report: Mapping[str, Any], issue: Issue) -> list[Issue]:
-    """Return all open issues with the same code in the same file."""
-    issues = _list_open_issues(report)
-    return [it for it in issues if (it.error_code, it.path) == (issue.error_code, issue.path)]
 
 
 def _list_open_issues(report: Mapping[str, Any]) -> list[Issue]:

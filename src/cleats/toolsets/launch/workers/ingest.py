@@ -1,4 +1,4 @@
-"""The worker of the inputs (W1): it clones the repositories and takes the inventory of the source."""
+"""The workers of the inputs: clones and the inventory (W1), product facts (W2), code for the pages (W3)."""
 
 import os
 from collections.abc import Mapping
@@ -9,8 +9,11 @@ from cleats.toolsets.launch.config.secrets import redact_url
 from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, HardenedGit, clone_commit, find_remote_commit
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import hugo
+from cleats.toolsets.launch.snippets.catalogue import build_catalogue
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree, IngestionScope
 from cleats.toolsets.launch.source.evidence import inventory
+from cleats.toolsets.launch.source.evidence.facts import build_facts
+from cleats.toolsets.launch.source.evidence.repository_sources import resolve_language
 
 
 async def run_clone(job: WorkerJob) -> Mapping[str, Any]:
@@ -118,6 +121,33 @@ async def run_inventory(job: WorkerJob) -> Mapping[str, Any]:
 def _make_empty_error(field: str, reason: str) -> ToolError:
     details = {"reason": "REPO_EMPTY", "field": field}
     return ToolError(ErrorCode.INVALID_INPUT, f"REPO_EMPTY: {reason}.", details=details)
+
+
+async def run_facts(job: WorkerJob) -> Mapping[str, Any]:
+    """Write the product facts and the evidence map, without a language model."""
+    inventory_document = job.read_json("repo_inventory.json")
+    tree = CheckoutTree(job.repo, frozenset(inventory_document["paths"]))
+    product_facts, evidence_map = build_facts(tree, inventory_document, job.config)
+    job.write("product_facts.json", product_facts)
+    job.write("evidence_map.json", evidence_map)
+    claims = evidence_map["claims"]
+    return {
+        "claims": len(claims),
+        "facts": sum(claim["truth_status"] == "fact" for claim in claims),
+        "contradictions": len(evidence_map["contradictions"]),
+        "launch_tier_hint": "minimal" if len(claims) < 5 else "standard",
+    }
+
+
+async def run_snippets(job: WorkerJob) -> Mapping[str, Any]:
+    """Write the catalogue of snippets."""
+    inventory_document = job.read_json("repo_inventory.json")
+    tree = CheckoutTree(job.repo, frozenset(inventory_document["paths"]))
+    language = resolve_language(job.config, inventory_document)
+    catalog = build_catalogue(tree, inventory_document, job.read_json("product_facts.json"), language)
+    job.write("snippet_catalog.json", catalog)
+    valid_count = sum(snippet["validation"]["syntax_ok"] for snippet in catalog["snippets"])
+    return {"snippets": len(catalog["snippets"]), "valid": valid_count}
 
 
 async def _list_ignored_paths(job: WorkerJob) -> frozenset[str]:

@@ -16,8 +16,8 @@ from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.git.client import HardenedGit
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.planning.page_candidates import list_optional_pages
-from cleats.toolsets.launch.planning.page_plan import PagePlanner, add_neighbours
-from cleats.toolsets.launch.planning.planned_site import PlannedSite
+from cleats.toolsets.launch.planning.page_plan import PagePlanner
+from cleats.toolsets.launch.planning.planned_site import PlannedSite, add_neighbours
 from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
 

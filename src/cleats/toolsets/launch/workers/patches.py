@@ -204,13 +204,7 @@ async def run_apply(job: WorkerJob) -> Mapping[str, Any]:
     Raises:
         ToolError: INVALID_INPUT with the conflicts, or ALLOWED_PATHS_VIOLATION; both before the first write.
     """
-    bundle = job.read_json(make_bundle_name(job.step))
+    bundle = job.read_json(patches.make_bundle_name(job.step))
     check_budgets(bundle, job.config["budgets"])
     fence = WorktreeGuard(job.site, job.config["allowed_paths"])
     return {"patch_ids": patches.apply_bundle(bundle, fence)}
-
-
-def make_bundle_name(step: str) -> str:
-    """Return the name of the artifact that a step applies."""
-    kind, _, number = step.partition(":fix:")
-    return f"patch_bundle.delta.{number}.json" if number and kind == "apply" else "patch_bundle.json"

@@ -5,7 +5,7 @@ path guard, and must match the last validation report: nothing is published that
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -15,9 +15,13 @@ from cleats.toolsets.launch.patching import patches
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_contents, list_changed_paths
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.parts import fill_template
-from cleats.toolsets.launch.publish.commit_service import CommitServicePublisher, ServiceClient
 from cleats.toolsets.launch.publish.git_publisher import GitPublisher
-from cleats.toolsets.launch.publish.github_publisher import GITHUB_HEADERS, GitHubPublisher
+from cleats.toolsets.launch.publish.http_publishers import (
+    GITHUB_HEADERS,
+    CommitServicePublisher,
+    GitHubPublisher,
+    ServiceClient,
+)
 from cleats.toolsets.launch.publish.model import ChangedFile, ChangePublisher, ReviewRequest, RunChange, publish_error
 from cleats.toolsets.launch.runs.job import WorkerJob
 
@@ -146,10 +150,9 @@ def _clean_signature_part(text: str) -> str:
 def _parse_start_timestamp(run_id: str) -> int:
     """Return the start time in a run id, which is equal on every attempt to publish."""
     try:
-        start_time = datetime.strptime(run_id[2:22], "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC)
+        return int(datetime.strptime(run_id[2:22], "%Y-%m-%dT%H-%M-%S%z").timestamp())
     except ValueError:
         return 0
-    return int(start_time.timestamp())
 
 
 def create_publisher(job: WorkerJob) -> ChangePublisher:
@@ -213,7 +216,7 @@ def _build_document(
     job: WorkerJob, run_change: RunChange, commit: str, review_request: ReviewRequest
 ) -> dict[str, Any]:
     report = job.read_json(REPORT_FILE_NAME)
-    gates: Sequence[Mapping[str, Any]] = report["gates"]
+    passed_count = sum(bool(gate["ok"]) for gate in report["gates"])
     return {
         "schema_version": "1.0",
         "run_id": job.run_id,
@@ -231,7 +234,7 @@ def _build_document(
         "validation_summary": {
             "ok": report["ok"],
             "profile": report["profile"],
-            "gates_passed": sum(bool(gate["ok"]) for gate in gates),
-            "gates_failed": sum(not gate["ok"] for gate in gates),
+            "gates_passed": passed_count,
+            "gates_failed": len(report["gates"]) - passed_count,
         },
     }

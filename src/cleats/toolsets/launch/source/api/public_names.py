@@ -4,12 +4,6 @@ import re
 from dataclasses import dataclass
 
 from cleats.toolsets.launch.source.text import english
-from cleats.toolsets.launch.source.text.english import (
-    BASE_VERBS,
-    NOUN_LIKE_VERBS,
-    THIRD_PERSON_VERBS,
-    conjugate_third_person,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +71,23 @@ def _build_predicate(doc: str, symbol: Symbol) -> str:
     first, _, rest = doc.partition(" ")
     word = first.lower()
     # `Style was badly formatted` is not an imperative.
-    is_imperative = word in BASE_VERBS and not _list_clause_words(rest) & _AUXILIARY_VERBS
+    is_imperative = word in english.BASE_VERBS and not _list_clause_words(rest) & _AUXILIARY_VERBS
     if symbol.kind == "class":  # describe the class, unless the text instructs its user
-        is_imperative = is_imperative and word not in NOUN_LIKE_VERBS and not rest.startswith(_PREPOSITION_PREFIXES)
+        is_imperative = (
+            is_imperative and word not in english.NOUN_LIKE_VERBS and not rest.startswith(_PREPOSITION_PREFIXES)
+        )
     self_reference = _SELF_REFERENCE_PATTERN.match(doc)
     if is_imperative and not _is_ambiguous(rest):
-        return f"{conjugate_third_person(word)} {_conjugate_second_verbs(rest)}"
-    if word in THIRD_PERSON_VERBS:
+        return f"{english.conjugate_third_person(word)} {_conjugate_second_verbs(rest)}"
+    if word in english.THIRD_PERSON_VERBS:
         return f"{word} {rest}"
     # `The thing is ...` is a sentence already.
-    has_verb = bool(_list_clause_words(rest, skip=1) & (THIRD_PERSON_VERBS | _AUXILIARY_VERBS))
+    has_verb = bool(_list_clause_words(rest, skip=1) & (english.THIRD_PERSON_VERBS | _AUXILIARY_VERBS))
     if (word in ("a", "an", "the") and not has_verb) or (word == "raised" and symbol.kind == "class"):
         return f"is {word} {rest}"
     if doc.startswith(("This is a ", "This is an ", "This is the ")):
         return doc.removeprefix("This ")
-    if self_reference and self_reference[1] in THIRD_PERSON_VERBS:
+    if self_reference and self_reference[1] in english.THIRD_PERSON_VERBS:
         return f"{self_reference[1]} {doc[self_reference.end() :]}"
     return ""
 
@@ -101,7 +97,7 @@ def _conjugate_second_verbs(rest: str) -> str:
 
     def conjugate_match(match: re.Match[str]) -> str:
         word = match[2].lower()
-        return f"{match[1]}{conjugate_third_person(word)}" if word in _UNAMBIGUOUS_VERBS else match[0]
+        return f"{match[1]}{english.conjugate_third_person(word)}" if word in _UNAMBIGUOUS_VERBS else match[0]
 
     return _SECOND_VERB_PATTERN.sub(conjugate_match, rest)
 
@@ -110,7 +106,7 @@ def _is_ambiguous(rest: str) -> bool:
     """Return whether a word after `and` could be a verb or a noun; then no sentence is built."""
     words = {match[2].lower() for match in _SECOND_VERB_PATTERN.finditer(rest)}
     listed_words = {match[1] for match in re.finditer(r", ([a-z-]+) (?:to|the|a|an|it|them)\b", rest)}
-    return bool(words & (BASE_VERBS - _UNAMBIGUOUS_VERBS) or listed_words & BASE_VERBS)
+    return bool(words & (english.BASE_VERBS - _UNAMBIGUOUS_VERBS) or listed_words & english.BASE_VERBS)
 
 
 def _list_clause_words(text: str, skip: int = 0) -> set[str]:

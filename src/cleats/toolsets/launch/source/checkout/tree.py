@@ -34,8 +34,14 @@ class CheckoutTree:
     @cached_property
     def paths(self) -> Sequence[str]:
         """Every included regular file, sorted; version control files are left out."""
-        all_paths = sorted(self._iterate_files())
-        return tuple(all_paths if self.included_paths is None else filter(self.included_paths.__contains__, all_paths))
+        all_paths: list[str] = []
+        for folder, names, files in os.walk(self.root, followlinks=False):
+            names[:] = [name for name in names if name != ".git"]
+            paths = (Path(folder) / name for name in files)
+            plain_files = (path for path in paths if path.is_file() and not path.is_symlink())
+            all_paths += [path.relative_to(self.root).as_posix() for path in plain_files]
+        included = self.included_paths
+        return tuple(path for path in sorted(all_paths) if included is None or path in included)
 
     @cached_property
     def path_set(self) -> frozenset[str]:
@@ -47,14 +53,6 @@ class CheckoutTree:
         return frozenset(
             str(folder) for path in self.paths for folder in PurePosixPath(path).parents if str(folder) != "."
         )
-
-    def _iterate_files(self) -> Iterator[str]:
-        for folder, names, files in os.walk(self.root, followlinks=False):
-            names[:] = sorted(name for name in names if name != ".git")
-            for name in files:
-                path = Path(folder) / name
-                if path.is_file() and not path.is_symlink():
-                    yield path.relative_to(self.root).as_posix()
 
     def read_bytes(self, path: str) -> bytes:
         """Return the bytes of one of `paths`, empty for any other path."""

@@ -67,22 +67,19 @@ def claim_features(
             lead = ""
         elif block.kind == "paragraph":
             lead = lead if block.quoted or not block.text else block.text
-            sentences = extract_product_sentences(block, subject) if _is_opening(block, blocks) else []
-        elif block.kind == "item" and block.depth == 1:
-            is_feature = _is_feature_list(block, lead, blocks, subject)
-            allow_phrases = not _is_task_list(block, blocks)
-            sentences = [build_item_sentence(block, subject, allow_phrases=allow_phrases)] if is_feature else []
+            is_at_top = len(block.section) <= 1 and _count_headings_before(block, blocks) <= 1
+            if is_at_top or (block.section and _OPENING_HEADING_PATTERN.match(block.section[-1].strip())):
+                sentences = extract_product_sentences(block, subject)
+        elif block.kind == "item" and block.depth == 1 and _is_feature_list(block, lead, blocks, subject):
+            items = [item for item in blocks if item.kind == "item" and item.section == block.section]
+            is_task_list = sum(begins_with_verb(item.text) for item in items) * 3 > len(items)
+            sentences = [build_item_sentence(block, subject, allow_phrases=not is_task_list)]
         for sentence in sentences:
-            if _DENIAL_PATTERN.search(sentence):
+            if not sentence or _DENIAL_PATTERN.search(sentence):
                 continue
-            is_resolved = sentence and checker.resolve_sentence(sentence, block, _cite_block(block).source)
-            if sentence and not is_resolved and not _is_duplicate(ledger, sentence):
+            is_resolved = checker.resolve_sentence(sentence, block, _cite_block(block).source)
+            if not is_resolved and not _is_duplicate(ledger, sentence):
                 ledger.add(sentence, "feature", [_cite_block(block)], group="key_features")
-
-
-def _is_task_list(block: Block, blocks: list[Block]) -> bool:
-    items = [item for item in blocks if item.kind == "item" and item.section == block.section]
-    return sum(begins_with_verb(item.text) for item in items) * 3 > len(items)
 
 
 def _is_duplicate(ledger: ClaimLedger, sentence: str) -> bool:
@@ -179,11 +176,6 @@ def _is_product_title(title: str, subject: ProductSubject) -> bool:
     """Return whether a title is the product's name, perhaps with what it is; that is not a task."""
     name = re.split(r"\s+[-\u2013\u2014:]+\s+|:\s+", title, maxsplit=1)[0]
     return subject.is_named_by(name) or has_product_subject(f"{title}.", subject)
-
-
-def _is_opening(block: Block, blocks: list[Block]) -> bool:
-    is_at_top = len(block.section) <= 1 and _count_headings_before(block, blocks) <= 1
-    return is_at_top or (bool(block.section) and bool(_OPENING_HEADING_PATTERN.match(block.section[-1].strip())))
 
 
 def _count_headings_before(block: Block, blocks: list[Block]) -> int:

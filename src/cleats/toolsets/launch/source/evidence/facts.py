@@ -8,17 +8,10 @@ from typing import Any, Final
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
 from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence.document_claims import (
-    Workflow,
-    claim_code_sections,
-    claim_examples,
-    claim_features,
-    claim_limitations,
-    detect_block_language,
-)
+from cleats.toolsets.launch.source.evidence import document_claims
+from cleats.toolsets.launch.source.evidence.document_claims import Workflow
 from cleats.toolsets.launch.source.evidence.install_claims import claim_install
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
-from cleats.toolsets.launch.source.evidence.licences import Licence
 from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWriter, find_licence
 from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
@@ -70,8 +63,8 @@ def build_facts(
     limitation_texts: list[str] = []
     checker = ContradictionChecker(ledger, sources.manifest, runtime_claim, dependency_claim, contradictions)
     for document_blocks in sources.blocks.values():
-        claim_features(ledger, subject, document_blocks, checker)
-        limitation_texts += claim_limitations(ledger, subject, document_blocks)
+        document_claims.claim_features(ledger, subject, document_blocks, checker)
+        limitation_texts += document_claims.claim_limitations(ledger, subject, document_blocks)
     if sources.manifest and sources.distribution:
         if sources.manifest.ecosystem == "pip":
             packages = [item.path.rpartition("/")[0] for item in sources.distribution.imports]
@@ -87,8 +80,10 @@ def build_facts(
         "api_surface_summary": _describe_surface(sources.surface, api_claim_ids),
         "example_inventory": examples,
         "limitations": limitation_texts,
-        **_describe_licence(licence, licence_claim),
     }
+    if licence is not None:
+        fields = {"spdx_id": licence.spdx, "name": licence.name, "file_path": licence.path, "claim_id": licence_claim}
+        facts["license"] = {key: value for key, value in fields.items() if value}
     evidence_map = {
         "schema_version": "1.0",
         "repo_url": inventory["repo_url"],
@@ -151,10 +146,14 @@ def _collect_workflows(
     sources: RepositorySources, ledger: ClaimLedger
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     name = sources.subject.name
-    examples = claim_examples(ledger, name, sources.tree, list(sources.inventory["example_paths"]), sources.language)
+    examples = document_claims.claim_examples(
+        ledger, name, sources.tree, list(sources.inventory["example_paths"]), sources.language
+    )
     document_workflows: dict[str, Workflow] = {}
     for document_blocks in (*sources.blocks.values(), *sources.guides.values()):
-        claim_code_sections(ledger, sources.subject, document_blocks, sources.language, document_workflows)
+        document_claims.claim_code_sections(
+            ledger, sources.subject, document_blocks, sources.language, document_workflows
+        )
     if not examples and not document_workflows and (workflow := claim_first_code(ledger, sources)):
         document_workflows[workflow.tag] = workflow
     example_workflows = {item.tag: item for item in examples}
@@ -176,14 +175,16 @@ def runs_command(block: Block, commands: tuple[str, ...]) -> bool:
     """Return whether a shell code block runs one of the product's commands."""
     starts = tuple(f"{command} " for command in commands)
     lines = [line.strip().removeprefix("$ ") for line in block.text.splitlines()]
-    return detect_block_language(block) == "shell" and any(line.startswith(starts) for line in lines if starts)
+    return document_claims.detect_block_language(block) == "shell" and any(
+        line.startswith(starts) for line in lines if starts
+    )
 
 
 def claim_first_code(ledger: ClaimLedger, sources: RepositorySources) -> Workflow | None:
     """Claim the first code of the documents, for a product that shows none under a heading."""
     commands = sources.distribution.programs if sources.distribution else ()
     for block in chain.from_iterable(sources.blocks.values()):
-        is_usable = is_compatible_language(detect_block_language(block), sources.language)
+        is_usable = is_compatible_language(document_claims.detect_block_language(block), sources.language)
         if block.kind == "code" and (is_usable or runs_command(block, commands)):
             text = f"The file `{block.path}` has a code example for {sources.subject.name}."
             citation = Citation.of_block(block, "readme_technical")
@@ -234,10 +235,3 @@ def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict
         symbols[symbol.kind].append(document | {"summary": symbol.doc} | claim)
     modules = [{"name": name, "path": path} for name, path in surface.modules]
     return {"classes": symbols["class"], "functions": symbols["function"], "modules": modules}
-
-
-def _describe_licence(licence: Licence | None, claim_id: str) -> dict[str, Any]:
-    if licence is None:
-        return {}
-    fields = {"spdx_id": licence.spdx, "name": licence.name, "file_path": licence.path, "claim_id": claim_id}
-    return {"license": {key: value for key, value in fields.items() if value}}

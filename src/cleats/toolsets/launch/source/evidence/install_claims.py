@@ -5,11 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cleats.toolsets.launch.source.checkout.repository_layout import (
-    RepositoryRoots,
-    derive_import_name,
-    find_python_packages,
-)
+from cleats.toolsets.launch.source.checkout import repository_layout
+from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots
 from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
@@ -101,7 +98,10 @@ def _find_python_imports(
 
     The name of the distribution is not used: `python-dotenv` is imported as `dotenv`.
     """
-    folders = {derive_import_name(path, roots.source): path for path in find_python_packages(tree, roots.source)}
+    folders = {
+        repository_layout.derive_import_name(path, roots.source): path
+        for path in repository_layout.find_python_packages(tree, roots.source)
+    }
     files = {
         candidate: f"{path}/__init__.py" if f"{path}/__init__.py" in tree.path_set else path
         for candidate, path in folders.items()

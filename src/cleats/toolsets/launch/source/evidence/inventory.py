@@ -6,14 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from cleats.toolsets.launch.source.checkout.repository_layout import (
-    RepositoryRoots,
-    classify_path,
-    detect_file_language,
-    find_primary_languages,
-    find_python_packages,
-    find_roots,
-)
+from cleats.toolsets.launch.source.checkout import repository_layout
+from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots
 from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
 from cleats.toolsets.launch.source.checkout.tree import FULL_SCOPE, CheckoutTree, IngestionScope, is_below
 from cleats.toolsets.launch.source.evidence import licences
@@ -56,7 +50,7 @@ class DetectedPlatform:
 
 def detect_platform(tree: CheckoutTree) -> DetectedPlatform:
     """Score the manifests at the top; deeper ones count only when the top has none."""
-    usable = [path for path in tree.paths if classify_path(path) not in ("test", "example", "doc")]
+    usable = [path for path in tree.paths if repository_layout.classify_path(path) not in ("test", "example", "doc")]
     top = [path for path in usable if "/" not in path]
     scores, systems, manifests = _score_manifests(top)
     if max(scores.values(), default=0) < PRIMARY_WEIGHT:
@@ -71,21 +65,14 @@ def detect_platform(tree: CheckoutTree) -> DetectedPlatform:
 
 def _score_manifests(paths: list[str]) -> tuple[dict[str, int], set[str], list[str]]:
     scores: dict[str, int] = {}
-    systems: set[str] = set()
-    manifests: list[str] = []
-    counted_signs: set[tuple[str, str, int, str]] = set()
-    for path in paths:
-        for sign in _PLATFORM_SIGNS:
-            family, pattern, weight, system = sign
-            if not re.fullmatch(pattern, PurePosixPath(path).name):
-                continue
-            if weight == PRIMARY_WEIGHT:
-                manifests.append(path)
-            if sign not in counted_signs:
-                counted_signs.add(sign)
-                scores[family] = scores.get(family, 0) + weight
-                systems.update({system} - {""})
-    return scores, systems, sorted(manifests)
+    matches = [
+        (path, sign) for path in paths for sign in _PLATFORM_SIGNS if re.fullmatch(sign[1], PurePosixPath(path).name)
+    ]
+    signs = dict.fromkeys(sign for _, sign in matches)  # each counts once
+    for family, _, weight, _ in signs:
+        scores[family] = scores.get(family, 0) + weight
+    manifests = sorted(path for path, sign in matches if sign[2] == PRIMARY_WEIGHT)
+    return scores, {sign[3] for sign in signs} - {""}, manifests
 
 
 def _name_archetype(tree: CheckoutTree, family: str) -> str:
@@ -119,16 +106,22 @@ def take_inventory(
     tree: CheckoutTree, repo_url: str, repo_sha: str, scope: IngestionScope = FULL_SCOPE
 ) -> dict[str, Any]:
     """Return the inventory of a checkout, as the artifact."""
-    roots = apply_root_hints(find_roots(tree), tree, scope)
+    roots = apply_root_hints(repository_layout.find_roots(tree), tree, scope)
     detected = detect_platform(tree)
     entries = find_doc_entrypoints(tree, roots, scope)
-    code = [path for path in tree.paths if classify_path(path) == "source"]
-    primary_languages = find_primary_languages(tree, code) or find_primary_languages(tree, list(tree.paths))
+    code = [path for path in tree.paths if repository_layout.classify_path(path) == "source"]
+    primary_languages = repository_layout.find_primary_languages(
+        tree, code
+    ) or repository_layout.find_primary_languages(tree, list(tree.paths))
     licence = next(iter(licences.find_licence_files(tree)), "")
     examples = find_example_paths(tree, scope)
-    packages = find_python_packages(tree, roots.source) if detected.family in ("python", "multi") else []
+    packages = (
+        repository_layout.find_python_packages(tree, roots.source) if detected.family in ("python", "multi") else []
+    )
     api_files = [f"{path}/__init__.py" for path in packages if f"{path}/__init__.py" in tree.path_set]
-    is_library = detected.family != "python" or find_python_packages(tree, find_roots(tree).source)
+    is_library = detected.family != "python" or repository_layout.find_python_packages(
+        tree, repository_layout.find_roots(tree).source
+    )
     has_tests = bool(roots.test)
     return {
         "schema_version": "1.0",
@@ -201,7 +194,9 @@ def find_doc_entrypoints(
         pure_path = PurePosixPath(path)
         if path == readme or pure_path.suffix.lower() not in _DOCUMENT_SUFFIXES:
             continue
-        in_docs = (classify_path(path) == "doc" and bool(roots.doc)) or is_below(path, scope.documents)
+        in_docs = (repository_layout.classify_path(path) == "doc" and bool(roots.doc)) or is_below(
+            path, scope.documents
+        )
         if in_docs or "/" not in path:
             entrypoints.append({"path": path, "doc_type": _classify_document(pure_path)})
     return entrypoints
@@ -212,8 +207,8 @@ def find_example_paths(tree: CheckoutTree, scope: IngestionScope = FULL_SCOPE) -
     return [
         path
         for path in tree.paths
-        if (classify_path(path) == "example" or is_below(path, scope.examples))
-        and (detect_file_language(path) or PurePosixPath(path).suffix in (".md", ".ipynb"))
+        if (repository_layout.classify_path(path) == "example" or is_below(path, scope.examples))
+        and (repository_layout.detect_file_language(path) or PurePosixPath(path).suffix in (".md", ".ipynb"))
         and PurePosixPath(path).name != "__init__.py"
     ]
 
@@ -232,13 +227,12 @@ def find_phantom_paths(tree: CheckoutTree, documents: list[str]) -> list[Mapping
 
 
 def _has_path(tree: CheckoutTree, path: str, document: str) -> bool:
-    for candidate in (path, str(PurePosixPath(document).parent / path)):
-        if candidate in tree.path_set or candidate in tree.folders:
-            return True
-        stem = candidate.removesuffix(".html").removesuffix("/index")
-        if any(f"{stem}{suffix}" in tree.path_set for suffix in _DOCUMENT_SUFFIXES):
-            return True
-    return False
+    candidates = (path, str(PurePosixPath(document).parent / path))
+    stems = [candidate.removesuffix(".html").removesuffix("/index") for candidate in candidates]
+    sources = [f"{stem}{suffix}" for stem in stems for suffix in _DOCUMENT_SUFFIXES]
+    return any(path in tree.path_set for path in (*candidates, *sources)) or any(
+        path in tree.folders for path in candidates
+    )
 
 
 def _classify_document(path: PurePosixPath) -> str:
@@ -253,6 +247,6 @@ def _choose_test_commands(tree: CheckoutTree, default_command: str) -> list[str]
     """Return the usual test command; Python tests that never name pytest use unittest."""
     if "pytest" not in default_command:
         return [default_command] if default_command else []
-    files = [path for path in tree.paths if "/" not in path or classify_path(path) == "test"]
+    files = [path for path in tree.paths if "/" not in path or repository_layout.classify_path(path) == "test"]
     uses_pytest = any("pytest" in (tree.read_text(path) or "") for path in files)
     return [default_command if uses_pytest else "python -m unittest discover"]

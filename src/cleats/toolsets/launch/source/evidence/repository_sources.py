@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from cleats.toolsets.launch.source.api import node, python
@@ -102,7 +102,9 @@ class RepositorySources:
         names = [name, package, *imports]
         readme_heads = [block for path, blocks in self.blocks.items() if is_readme(path) for block in blocks[:5]]
         title = next((block.text for block in readme_heads if block.kind == "heading"), "")
-        if _is_product_name(_strip_to_letters(title), {_strip_to_letters(own_name) for own_name in names}):
+        # A heading that names the product: `python-tabulate`, but not `Quick start`.
+        letters, own_letters = _strip_to_letters(title), filter(None, map(_strip_to_letters, names))
+        if len(letters) < 40 and any(own in letters or letters in own for own in own_letters):
             names.append(title)
         texts = [block.text for blocks in self.blocks.values() for block in blocks if block.kind == "paragraph"]
         aliases = frozenset(alias.lower() for alias in names if alias)
@@ -113,21 +115,12 @@ def _strip_to_letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", name.lower())
 
 
-def _is_product_name(title: str, names: set[str]) -> bool:
-    """Return whether a heading names the product: `python-tabulate`, but not `Quick start`."""
-    return any(name and (name in title or title in name) for name in names) and len(title) < 40
-
-
 def _read_node(tree: CheckoutTree) -> PackageManifest | None:
     """Read the package at the top, or the published member of a private workspace."""
     top = text_manifests.read_package_json(tree)
     if top and not top.private:
         return top
     return _find_workspace_member(tree, "package.json", text_manifests.read_package_json) or top
-
-
-def _read_rust(tree: CheckoutTree) -> PackageManifest | None:
-    return text_manifests.read_cargo(tree) or _find_workspace_member(tree, "Cargo.toml", text_manifests.read_cargo)
 
 
 def _find_workspace_member(
@@ -151,7 +144,10 @@ READERS_BY_FAMILY: Final[dict[str, tuple[Callable[[CheckoutTree], PackageManifes
     "dotnet": (xml_manifests.read_dotnet,),
     "java": (xml_manifests.read_pom, xml_manifests.read_gradle),
     "go": (text_manifests.read_go,),
-    "rust": (_read_rust,),
+    "rust": (
+        text_manifests.read_cargo,
+        partial(_find_workspace_member, name="Cargo.toml", reader=text_manifests.read_cargo),
+    ),
     "php": (text_manifests.read_composer,),
     "ruby": (text_manifests.read_gem,),
     "swift": (text_manifests.read_swift,),

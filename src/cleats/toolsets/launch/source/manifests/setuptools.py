@@ -85,7 +85,9 @@ def _build_manifest(source: "_SetupCfg | _SetupCall", path: str, **fields: Any) 
         requires=source.find_field("python_requires"),
         dependencies=source.list_items("install_requires"),
         classifiers=source.list_items("classifiers") or (),
-        imports=tuple(item for item in imports if _is_import_name(item.value)),
+        imports=tuple(
+            item for item in imports if item.value.isidentifier() and item.value not in ("find", "find_namespace")
+        ),
         **fields,
     )
 
@@ -233,7 +235,3 @@ def _parse_command(entry: LocatedValue) -> LocatedValue | None:
     """Parse an entry point, such as `name = package:main`."""
     name, _, target = entry.value.partition("=")
     return LocatedValue(name.strip(), entry.path, entry.line, detail=target.strip()) if name.strip() else None
-
-
-def _is_import_name(word: str) -> bool:
-    return word.isidentifier() and word not in ("find", "find_namespace")

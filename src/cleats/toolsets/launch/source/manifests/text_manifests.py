@@ -6,13 +6,8 @@ from typing import Any
 
 from cleats.toolsets.launch.source.checkout.safe_parsing import as_mapping, as_mappings, as_text
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import (
-    LocatedValue,
-    ManifestFile,
-    PackageManifest,
-    find_line,
-    find_toml_line,
-)
+from cleats.toolsets.launch.source.manifests import model
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest
 
 _OPTIONAL_KINDS = ("peerDependencies", "optionalDependencies")
 
@@ -31,6 +26,9 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         for kind in ("dependencies", *_OPTIONAL_KINDS, "devDependencies")
     }
     licence = file.read_text("license", strip=True) or file.read_text("license", "type", strip=True)
+    match file.document.get("licenses"):  # as old packages write it
+        case [{**old_licence}] if licence is None:
+            licence = file.locate(str(old_licence.get("type", "")), "licenses")
     binaries = file.document.get("bin")
     command = str(file.document["name"]).rsplit("/", 1)[-1]
     commands = file.locate_entries("bin")
@@ -41,7 +39,7 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         path=path,
         name=name,
         version=file.read_text("version", strip=True),
-        licence=licence or _read_old_licence(file),
+        licence=licence,
         description=file.read_text("description", strip=True),
         requires=file.read_text("engines", "node", strip=True),
         dependencies=dependencies["dependencies"],
@@ -52,13 +50,6 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         entry_files=_find_entry_files(tree, file.document, path.removesuffix("package.json")),
         private=file.document.get("private") is True,
     )
-
-
-def _read_old_licence(file: ManifestFile) -> LocatedValue | None:
-    match file.document.get("licenses"):
-        case [{**licence}]:
-            return file.locate(str(licence.get("type", "")), "licenses")
-    return None
 
 
 def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: str) -> tuple[str, ...]:
@@ -184,7 +175,7 @@ def read_cargo(tree: CheckoutTree, path: str = "Cargo.toml") -> PackageManifest 
         ),
         optional=dict.fromkeys(sorted(set(file.find_table("features")) - {"default"}), ()),
         commands=tuple(
-            LocatedValue(command, path, find_toml_line(file.text, "bin"))
+            LocatedValue(command, path, model.find_toml_line(file.text, "bin"))
             for binary in as_mappings(file.document.get("bin"))
             if (command := as_text(binary.get("name")))
         ),
@@ -216,7 +207,7 @@ def read_cmake(tree: CheckoutTree, path: str = "CMakeLists.txt") -> PackageManif
     project = re.search(pattern, file.text, re.MULTILINE | re.IGNORECASE)
     if project is None:
         return None
-    line = find_line(file.text, project.start(1))
+    line = model.find_line(file.text, project.start(1))
     version = re.search(r"\bVERSION\s+([\d.]+)", project[2])
     description = re.search(r"\bDESCRIPTION\s+\"([^\"]+)\"", project[2])
     return PackageManifest(

@@ -1,19 +1,27 @@
-"""Runs in one SQLite file that any number of processes on a machine share.
+"""The databases of runs: a SQLite file for one machine, or a PostgreSQL database for any number of them.
 
-Write-ahead log with full sync: recorded data survives a power cut, and readers never wait for a writer.
+SQLite has a write-ahead log with full sync: recorded data survives a power cut, and readers never wait for a writer.
+
+PostgreSQL has the same tables and laws. A run is locked by its row while it is written, so runs do not wait for each
+other; leases are measured by the clock of the database, which all machines share. A broken connection is reopened by
+the next call; the call during which it broke fails and may be repeated.
 """
 
 import logging
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
+from zlib import crc32
 
-from cleats.contract.errors import ToolError
+from cleats.contract.errors import ErrorCode, ToolError
+from cleats.system import postgres
+from cleats.system.postgres import UnreachableError
 from cleats.toolsets.launch.runs import storage
 from cleats.toolsets.launch.store.model import RUN_TABLES_SQL, SqlConnection
 from cleats.toolsets.launch.store.run_store import RunStore
@@ -26,22 +34,6 @@ SCHEMA_VERSION: Final = 1
 _CREATE_TABLES_SQL: Final = RUN_TABLES_SQL.format(
     prefix="", number_type="INTEGER PRIMARY KEY AUTOINCREMENT", options=" WITHOUT ROWID"
 )
-
-
-def open_database(path: Path) -> sqlite3.Connection:
-    """Open the file and prepare it; several processes may do so at once.
-
-    Raises:
-        ToolError: INTERNAL, a newer version has written it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    database = sqlite3.connect(path, timeout=WRITE_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        _prepare_database(database)
-    except BaseException:
-        database.close()
-        raise
-    return database
 
 
 def wrap_sqlite_error(error: sqlite3.Error) -> ToolError:
@@ -75,6 +67,7 @@ _OTHER_FAULT: Final = (
 
 
 def _prepare_database(database: sqlite3.Connection) -> None:
+    """Create the tables; several processes may do so at once."""
     deadline = time.monotonic() + WRITE_TIMEOUT_SECONDS
     while True:
         try:
@@ -112,14 +105,26 @@ class _SqliteConnection(SqlConnection):
 
     @cached_property
     def connection(self) -> sqlite3.Connection:
-        opened = open_database(self._path)
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        opened = sqlite3.connect(
+            self._path, timeout=WRITE_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _prepare_database(opened)
+        except BaseException:
+            opened.close()
+            raise
         self._opened_stat = self._stat_file()
         return opened
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         with self._lock, wrap_storage_errors():
-            self._close_replaced_file()
+            # A process that still wrote to a file that was removed or replaced by a copy would record
+            # data that nobody else can see and that is lost when the process ends.
+            current_stat = self._stat_file()
+            if not (current_stat and self._opened_stat and os.path.samestat(current_stat, self._opened_stat)):
+                self.disconnect()
             self.execute(self._begin_sql)
             try:
                 yield self
@@ -128,16 +133,6 @@ class _SqliteConnection(SqlConnection):
                 if self.connection.in_transaction:  # a full disk has rolled it back already
                     self.execute("ROLLBACK")
                 raise
-
-    def _close_replaced_file(self) -> None:
-        """Close the file if it was removed or replaced by a copy.
-
-        A process that still wrote to the old one would record data that nobody else can see and
-        that is lost when the process ends.
-        """
-        current_stat = self._stat_file()
-        if not (current_stat and self._opened_stat and os.path.samestat(current_stat, self._opened_stat)):
-            self.disconnect()
 
     def _stat_file(self) -> os.stat_result | None:
         try:
@@ -151,12 +146,6 @@ class _SqliteConnection(SqlConnection):
     def disconnect(self) -> None:
         if opened := self.__dict__.pop("connection", None):
             opened.close()
-
-    def now(self) -> float:
-        return time.time()
-
-    def lock_name(self, name: str) -> None:
-        """Do nothing: SQLite has one writer at a time anyway."""
 
     def insert_row(self, statement: str, values: Sequence[Any]) -> bool:
         try:
@@ -185,3 +174,86 @@ def wrap_storage_errors() -> Iterator[None]:
         if (tool_error := storage.wrap_os_error(error)) is None:
             raise
         raise tool_error from None
+
+
+CREATE_TABLES_SQL: Final = RUN_TABLES_SQL.format(
+    prefix="cleats_", number_type="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", options=""
+)
+_TABLE_PATTERN: Final = re.compile(r"\b(FROM|INTO|UPDATE) (?=(?:runs|steps|events)\b)")
+
+
+class _PostgresConnection(SqlConnection):
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
+        super().__init__()
+        self._url = url
+        self._read_only = read_only
+        self._has_tables = False
+        self._connection: postgres.Connection | None = None
+
+    def _connect(self) -> "postgres.Connection":
+        if self._connection is None or self._connection.closed:
+            self._connection = postgres.connect(self._url)
+        return self._connection
+
+    def disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        with self._lock:
+            try:
+                connection = self._connect()
+            except UnreachableError as error:
+                raise _make_unreachable_error(error) from None
+            loss_types: tuple[type[Exception], ...] = (*postgres.get_connection_errors(), UnreachableError)
+            try:
+                if not self._has_tables:
+                    postgres.create_tables(connection, CREATE_TABLES_SQL)
+                    connection.commit()
+                    self._has_tables = True
+                with connection.transaction():
+                    if self._read_only:
+                        self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                    yield self
+            except loss_types as error:
+                with suppress(*loss_types):
+                    self.disconnect()
+                raise _make_unreachable_error(error) from None
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        return self._connect().execute(_TABLE_PATTERN.sub(r"\1 cleats_", statement).replace("?", "%s"), values)
+
+    def now(self) -> float:
+        return float(self.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])
+
+    def lock_name(self, name: str) -> None:
+        # Names that share a hash only wait for each other.
+        lock_key = crc32(name.encode()) - (1 << 31)
+        self.execute("SELECT pg_advisory_xact_lock(?, ?)", (_LOCK_NAMESPACE, lock_key))
+
+    def insert_row(self, statement: str, values: Sequence[Any]) -> bool:
+        return bool(self.execute(f"{statement} ON CONFLICT DO NOTHING", values).rowcount == 1)
+
+
+class PostgresStore(RunStore):
+    """The store of a fleet."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(_PostgresConnection(url), _PostgresConnection(url, read_only=True))
+
+
+_LOCK_NAMESPACE: Final = crc32(b"cleats run") - (1 << 31)
+"""The first half of our advisory locks, so that other applications do not share them."""
+
+
+def _make_unreachable_error(error: Exception) -> ToolError:
+    return ToolError(
+        ErrorCode.INTERNAL,
+        "The database that the runs are kept in cannot be reached.",
+        hint="Try again when it is back: nothing was half written, and a run goes on at its last "
+        "record. A start without an idempotency_key may have been made; launch_list_runs tells.",
+        retryable=True,
+        details={"cause_class": type(error).__name__},
+    )
