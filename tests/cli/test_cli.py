@@ -279,7 +279,7 @@ def test_a_folder_that_is_gone_is_said_to_be_so(shell: Shell) -> None:
     assert (result.returncode, result.stderr) == (2, message)
 
 
-@requirement("c:sigint:exit", "c:sigterm:exit")
+@requirement("c:signals:starting")
 @pytest.mark.parametrize("module", ["cleats.cli.main", "cleats.app"])
 @pytest.mark.parametrize("command", ["serve", "http"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -136,7 +136,6 @@ EQUIVALENT_CHANGES: list[dict[str, Any]] = [
 ]
 
 
-@requirement("e:start:idempotent")
 @pytest.mark.parametrize("changes", EQUIVALENT_CHANGES)
 def test_equal_meanings_have_one_hash(changes: dict[str, Any]) -> None:
     assert hash_config(normalise_run_config(**changes)) == hash_config(normalise_run_config())

@@ -101,7 +101,6 @@ def test_an_unknown_run_is_not_found(store: RunStore) -> None:
         assert error.value.code is ErrorCode.RUN_NOT_FOUND
 
 
-@requirement("e:start:idempotent")
 def test_the_same_key_and_configuration_give_the_same_run(store: RunStore) -> None:
     first, _ = store.create(build_new_run(key="k"), [CREATED_DRAFT], NO_TRACE)
 
