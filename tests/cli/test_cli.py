@@ -292,6 +292,17 @@ def test_a_server_that_is_still_starting_leaves_with_zero_and_a_message_on_a_sig
     assert (result.returncode, result.stdout, result.stderr) == (0, "", message)
 
 
+@requirement("c:signals:starting")
+@pytest.mark.parametrize("command", ["serve", "http"])
+def test_ctrl_c_before_the_signal_handler_is_installed_ends_a_server_the_same_way(shell: Shell, command: str) -> None:
+    path = _install_signal(shell, "cleats.runtime.early_signals", signal.SIGINT)
+
+    result = shell.run(command, "skills", PYTHONPATH=path)
+
+    message = "serve.end reason=SIGINT, before the server was ready\n"
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", message)
+
+
 @pytest.mark.parametrize("path", HELP_BY_COMMAND)
 def test_the_help_of_every_command_teaches_by_an_example_of_it(path: str) -> None:
     examples = re.findall(r"^(?:Examples?:| ) .*\b(cleats [a-z].*)", HELP_BY_COMMAND[path], re.MULTILINE)

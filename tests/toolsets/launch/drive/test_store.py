@@ -264,7 +264,6 @@ def test_what_has_ended_cannot_be_cancelled(store: RunStore, end: RunState) -> N
     assert store.get(run.run_id).finished_at
 
 
-@requirement("e:list", "e:list:filter")
 def test_lists_are_newest_first_filtered_and_paged(store: RunStore) -> None:
     runs = [create_run(store, product_slug="zip" if i % 2 else "pdf") for i in range(6)]
     store.cancel(runs[0].run_id, make_cancellation_events, NO_TRACE)
