@@ -1,6 +1,7 @@
 """Tests of the HTTP server as a process: its start, its load, its end; and MCP over it."""
 
 import http.client
+import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -84,6 +85,28 @@ def test_what_a_tool_prints_is_not_on_stdout(tmp_path: Path) -> None:
 
         assert web.process.stdout.read() == b""
         assert "a stray print" in web.stderr
+
+
+@requirement("b:http:error-envelope")
+@pytest.mark.parametrize("path", ["/search", "/mcp"])
+def test_a_request_whose_body_never_comes_is_answered_with_an_envelope_when_the_server_ends(
+    tmp_path: Path, path: str
+) -> None:
+    with run_web_server(*CLEATS_COMMAND, "code", home=tmp_path) as web:
+        connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=WAIT_TIMEOUT_SECONDS)
+        connection.putrequest("POST", path)
+        for name, value in {**MCP_HEADERS, "content-length": "100"}.items():
+            connection.putheader(name, value)
+        connection.endheaders(b"{")
+        wait_until(lambda: b"cleats_http_open 2\n" in web.get("/metrics").body)
+        web.process.send_signal(signal.SIGTERM)
+        response = connection.getresponse()
+        body = json.loads(response.read())
+
+        assert web.wait_for_exit() == 0
+    assert (response.status, body["ok"], body["error"]["code"]) == (503, False, "UNAVAILABLE")
+    assert body["_meta"]["schemaVersion"]
+    assert "Traceback" not in web.stderr
 
 
 # Load and time

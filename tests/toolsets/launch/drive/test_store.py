@@ -32,7 +32,6 @@ from cleats.toolsets.launch.store.sqlite_store import SqliteStore
 from tests.support.held_locks import close_after_test
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgres import create_database, make_unreachable
-from tests.support.requirements import requirement
 
 StoreFactory = Callable[[], RunStore]
 """A function that opens the same store again, as another process would."""
