@@ -86,6 +86,22 @@ def test_a_filter_finds_what_it_should_and_leaves_out_the_rest(
     assert {key.partition(":")[0] for key in names} <= {FILES_BY_LANGUAGE[lang], *RELATED_FILES.get(lang, ())}
 
 
+@requirement("b:search:calls")
+@pytest.mark.parametrize(
+    ("lang", "case"), [(lang, case) for lang, argument, case in FILTER_CASES if argument == "uses"]
+)
+def test_a_name_that_is_used_and_not_called_is_not_found_by_calls(
+    shop: PolyglotIndex, lang: str, case: FilterCase
+) -> None:
+    file = FILES_BY_LANGUAGE[lang]
+
+    users = shop.find_names({"uses": case.value, "lang": lang, "mode": "code"})
+    callers = shop.find_names({"calls": case.value, "lang": lang, "mode": "code"})
+
+    assert f"{file}:{case.found}" in users
+    assert f"{file}:{case.found}" not in callers
+
+
 @pytest.mark.parametrize("argument", FILTER_NAMES)
 def test_a_filter_gives_the_same_set_on_every_backend(shop: PolyglotIndex, argument: str) -> None:
     for _lang, _argument, case in [row for row in FILTER_CASES if row[1] == argument][:3]:
