@@ -183,6 +183,28 @@ def test_what_does_not_finish_in_time_is_answered_cancelled(tmp_path: Path) -> N
     assert all((tmp_path / f"stopped-{call_name}").exists() for call_name in "ab")
 
 
+@pytest.mark.parametrize("sessions", ["on", "off"])
+def test_an_mcp_call_that_does_not_finish_in_time_is_answered_cancelled(tmp_path: Path, sessions: str) -> None:
+    arguments = {"folder": str(tmp_path), "name": "a"}
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "block", "arguments": arguments}}
+    environ = {"CLEATS_DRAIN": "0.1", "CLEATS_HTTP_SESSIONS": sessions}
+    with run_web_server(home=tmp_path, **environ) as web, ThreadPoolExecutor() as pool:
+        session = open_mcp_session(web).get("mcp-session-id")
+        headers = {**MCP_HEADERS, "mcp-protocol-version": "2025-11-25"}
+        if session is not None:
+            headers["mcp-session-id"] = session
+        reply = pool.submit(web.send_request, "POST", "/mcp", json.dumps(call).encode(), headers)
+        wait_until((tmp_path / "began-a").exists)
+        web.process.send_signal(signal.SIGTERM)
+
+        answer = json.loads(reply.result(WAIT_TIMEOUT_SECONDS).body.partition(b"data: ")[2])
+        assert web.wait_for_exit() == 0
+    assert (session is not None) is (sessions == "on")
+    assert (answer["id"], answer["result"]["isError"]) == (7, True)
+    assert "CANCELLED" in answer["result"]["content"][0]["text"]
+    assert (tmp_path / "stopped-a").exists()
+
+
 def test_idle_connections_and_open_mcp_streams_do_not_keep_it_from_leaving(tmp_path: Path) -> None:
     with run_web_server(home=tmp_path) as web:
         idle = http.client.HTTPConnection(web.host, web.port, timeout=WAIT_TIMEOUT_SECONDS)
