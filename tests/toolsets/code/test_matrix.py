@@ -210,7 +210,12 @@ def test_a_flag_that_is_false_does_not_filter(shop: PolyglotIndex, flag: str) ->
 
 @requirement("b:search:riskTag", "b:search:risk")
 def test_the_narrower_risk_argument_counts_when_both_are_given(shop: PolyglotIndex) -> None:
-    assert shop.find_names({"risk": "xss", "riskTag": "command-exec"}) == shop.find_names({"riskTag": "command-exec"})
+    by_tag, by_other_tag = (shop.find_names({"riskTag": tag}) for tag in ("command-exec", "xss"))
+
+    assert "desk.py:runreport" in by_tag
+    assert "desk.py:plain" not in by_tag
+    assert by_tag != by_other_tag
+    assert shop.find_names({"risk": "xss", "riskTag": "command-exec"}) == by_tag
 
 
 def test_filters_are_and_ed(shop: PolyglotIndex) -> None:
