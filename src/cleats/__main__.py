@@ -2,6 +2,8 @@
 
 import sys
 
+_SERVER_COMMANDS = frozenset({"serve", "http"})
+
 
 def main() -> None:
     """Run the command.
@@ -9,16 +11,19 @@ def main() -> None:
     Ctrl-C during the imports ends it silently, or a server with its message; a library that cannot be imported ends it
     with a message that says what to do.
     """
+    is_server = not _SERVER_COMMANDS.isdisjoint(sys.argv[1:2])
     try:
-        from cleats.runtime.early_signals import SERVER_COMMANDS, end_on_signals  # noqa: PLC0415 - so that it is guarded
+        from cleats.runtime.early_signals import end_on_signals  # noqa: PLC0415 - so that it is guarded
 
-        if not SERVER_COMMANDS.isdisjoint(sys.argv[1:2]):
+        if is_server:
             end_on_signals()
         from cleats.cli.main import main as run  # noqa: PLC0415 - so that it is guarded
     except KeyboardInterrupt:
-        sys.exit(130)  # noqa: TID251 - the command line begins here
+        if is_server:  # it came before the handler was installed
+            print("serve.end reason=SIGINT, before the server was ready", file=sys.stderr)  # noqa: T201
+        sys.exit(0 if is_server else 130)  # noqa: TID251 - the command line begins here
     except ImportError as error:
-        remedy = "`pip install --force-reinstall cleats` installs what Cleats stands on anew."
+        remedy = "`pip install --force-reinstall cleats` reinstalls the libraries that Cleats needs."
         print(f"Error: {type(error).__name__}: {error}\n{remedy}", file=sys.stderr)  # noqa: T201
         sys.exit(2)  # noqa: TID251 - the command line begins here
     run()

@@ -334,6 +334,8 @@ async def serve_http(
             async def close_sessions() -> None:
                 for server in servers:
                     server.close_streams()
+                for endpoint in endpoints:
+                    await endpoint.wait_until_answered()
                 await sessions.aclose()
 
             caller_apps = [

@@ -279,7 +279,7 @@ def test_a_folder_that_is_gone_is_said_to_be_so(shell: Shell) -> None:
     assert (result.returncode, result.stderr) == (2, message)
 
 
-@requirement("c:sigint:exit", "c:sigterm:exit")
+@requirement("c:signals:starting")
 @pytest.mark.parametrize("module", ["cleats.cli.main", "cleats.app"])
 @pytest.mark.parametrize("command", ["serve", "http"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -289,6 +289,17 @@ def test_a_server_that_is_still_starting_leaves_with_zero_and_a_message_on_a_sig
     result = shell.run(command, "skills", PYTHONPATH=_install_signal(shell, module, number))
 
     message = f"serve.end reason={number.name}, before the server was ready\n"
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", message)
+
+
+@requirement("c:signals:starting")
+@pytest.mark.parametrize("command", ["serve", "http"])
+def test_ctrl_c_before_the_signal_handler_is_installed_ends_a_server_the_same_way(shell: Shell, command: str) -> None:
+    path = _install_signal(shell, "cleats.runtime.early_signals", signal.SIGINT)
+
+    result = shell.run(command, "skills", PYTHONPATH=path)
+
+    message = "serve.end reason=SIGINT, before the server was ready\n"
     assert (result.returncode, result.stdout, result.stderr) == (0, "", message)
 
 

@@ -66,4 +66,5 @@ SENTENCES = {
     "c:sigint:exit": "The exit code is 0.",
     "c:sigterm:cleanup": "On SIGTERM the same is cleaned up.",
     "c:sigterm:exit": "The exit code is 0.",
+    "c:signals:starting": "Both signals have the same end while the server still starts: a message and exit code 0.",
 }

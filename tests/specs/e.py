@@ -17,6 +17,7 @@ SENTENCES = {
     "e:code:gate-failed": "GATE_FAILED is told by the report, on the success path.",
     "e:code:fix-exhausted": "FIX_EXHAUSTED: max_fix_attempts reached.",
     "e:code:allowed-paths": "ALLOWED_PATHS_VIOLATION: attempted writes outside allowed_paths.",
+    "e:allowed-paths:guard": "No spelling of a path leads outside allowed_paths.",
     "e:code:commit-service": "COMMIT_SERVICE_ERROR: the commit service rejected or failed.",
     "e:code:cancelled": "CANCELLED: the run was cancelled.",
     "e:code:internal": "INTERNAL includes details.cause_class.",

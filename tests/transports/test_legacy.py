@@ -294,6 +294,8 @@ def test_a_call_that_waits_in_the_queue_is_withdrawn_at_once(tmp_path: Path) -> 
         assert read_error(peer.wait_for_answer(1))["code"] == "CANCELLED"
         peer.send_call(3, "echo", text="next")
         assert read_payload(peer.wait_for_answer(3))["text"] == "next"
+        peer.close_input()
+        assert [frame for frame in peer.read_remaining() if "id" in frame] == []
     assert not (tmp_path / "began-never").exists()
 
 
@@ -307,6 +309,8 @@ def test_a_cancel_in_the_same_read_as_its_call_is_answered_too(tmp_path: Path) -
         )
 
         assert read_error(peer.wait_for_answer(1))["code"] == "CANCELLED"
+        peer.close_input()
+        assert [frame for frame in peer.read_remaining() if "id" in frame] == []
     assert not (tmp_path / "began-x").exists()
 
 

@@ -4,8 +4,6 @@ import os
 import signal
 import sys
 
-SERVER_COMMANDS = frozenset({"serve", "http"})
-
 
 def end_on_signals() -> None:
     """End this process with a message and exit code 0 on SIGINT and SIGTERM, until other handlers replace it."""

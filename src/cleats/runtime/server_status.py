@@ -70,6 +70,11 @@ class ServerStatus:
             "maxWaiting": slots.queue,
         }
 
+    def cancel_open_calls(self) -> None:
+        """Cancel every call that still runs, whatever surface it came from."""
+        for call in list(self._open_calls):
+            call.cancel()
+
     def list_open_calls(self) -> list[dict[str, Any]]:
         """Return the open calls, oldest first; a tool gets only those of tools its caller has."""
         now = monotonic()

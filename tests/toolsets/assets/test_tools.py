@@ -188,13 +188,15 @@ def test_every_listed_path_can_be_fed_back(showcase: AssetClient) -> None:
 
 
 @requirement("d:validate")
-def test_a_valid_asset_is_ok(showcase: AssetClient) -> None:
-    answer = showcase.call("validate_asset", asset=TONE_ASSET, schema="tone")
+def test_an_asset_is_ok_exactly_when_it_fits_its_schema(showcase: AssetClient) -> None:
+    fitting = showcase.call("validate_asset", asset=TONE_ASSET, schema="tone")
+    failing = showcase.call("validate_asset", asset={**TONE_ASSET, "frequency": "high"}, schema="tone")
 
-    assert answer == {"ok": True, "errors": []}
+    assert fitting == {"ok": True, "errors": []}
+    assert failing == build_failure(("/frequency", "expected number"))
 
 
-@requirement("d:validate", "d:error:validation", "d:errors:pointers", "d:errors:order")
+@requirement("d:error:validation", "d:errors:pointers", "d:errors:order")
 def test_every_violation_is_listed_by_path_and_message(showcase: AssetClient) -> None:
     asset = {
         "name": "",

@@ -86,6 +86,22 @@ def test_a_filter_finds_what_it_should_and_leaves_out_the_rest(
     assert {key.partition(":")[0] for key in names} <= {FILES_BY_LANGUAGE[lang], *RELATED_FILES.get(lang, ())}
 
 
+@requirement("b:search:calls")
+@pytest.mark.parametrize(
+    ("lang", "case"), [(lang, case) for lang, argument, case in FILTER_CASES if argument == "uses"]
+)
+def test_a_name_that_is_used_and_not_called_is_not_found_by_calls(
+    shop: PolyglotIndex, lang: str, case: FilterCase
+) -> None:
+    file = FILES_BY_LANGUAGE[lang]
+
+    users = shop.find_names({"uses": case.value, "lang": lang, "mode": "code"})
+    callers = shop.find_names({"calls": case.value, "lang": lang, "mode": "code"})
+
+    assert f"{file}:{case.found}" in users
+    assert f"{file}:{case.found}" not in callers
+
+
 @pytest.mark.parametrize("argument", FILTER_NAMES)
 def test_a_filter_gives_the_same_set_on_every_backend(shop: PolyglotIndex, argument: str) -> None:
     for _lang, _argument, case in [row for row in FILTER_CASES if row[1] == argument][:3]:
@@ -194,7 +210,12 @@ def test_a_flag_that_is_false_does_not_filter(shop: PolyglotIndex, flag: str) ->
 
 @requirement("b:search:riskTag", "b:search:risk")
 def test_the_narrower_risk_argument_counts_when_both_are_given(shop: PolyglotIndex) -> None:
-    assert shop.find_names({"risk": "xss", "riskTag": "command-exec"}) == shop.find_names({"riskTag": "command-exec"})
+    by_tag, by_other_tag = (shop.find_names({"riskTag": tag}) for tag in ("command-exec", "xss"))
+
+    assert "desk.py:runreport" in by_tag
+    assert "desk.py:plain" not in by_tag
+    assert by_tag != by_other_tag
+    assert shop.find_names({"risk": "xss", "riskTag": "command-exec"}) == by_tag
 
 
 def test_filters_are_and_ed(shop: PolyglotIndex) -> None:

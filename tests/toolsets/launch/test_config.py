@@ -72,6 +72,16 @@ def test_a_name_is_one_line_that_can_be_printed(name: str) -> None:
     assert normalise_run_config(product_name="Größe \u4e2d 3D")["product_name"] == "Größe \u4e2d 3D"
 
 
+def test_a_fault_of_the_whole_configuration_is_not_placed_at_the_empty_key() -> None:
+    with pytest.raises(ToolError) as whole:
+        normalise_run_config(github_ref=None)
+    with pytest.raises(ToolError) as field:
+        normalise_run_config(locales="en")
+
+    assert whole.value.message == 'run_config does not fit its schema: missing required property "github_ref"'
+    assert field.value.message == "run_config does not fit its schema: /locales: expected array"
+
+
 def test_a_fault_says_what_was_given_what_there_is_and_what_the_field_is_for() -> None:
     assert list_faults(target_platform="cobol")["/target_platform"].startswith(
         "'cobol' is no platform of aspose: python, "
@@ -126,7 +136,6 @@ EQUIVALENT_CHANGES: list[dict[str, Any]] = [
 ]
 
 
-@requirement("e:start:idempotent")
 @pytest.mark.parametrize("changes", EQUIVALENT_CHANGES)
 def test_equal_meanings_have_one_hash(changes: dict[str, Any]) -> None:
     assert hash_config(normalise_run_config(**changes)) == hash_config(normalise_run_config())

@@ -33,6 +33,8 @@ class RecordedRun:
     client: LaunchToolClient
     run_id: str = ""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    run_ids: list[str] = field(default_factory=list)
+    """The runs that there were after the second start with the same key."""
 
     def call_tool(self, name: str, tool: str, **arguments: Any) -> dict[str, Any]:
         self.answers[name] = self.client.call(f"launch_{tool}", **arguments)
@@ -54,6 +56,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedRun]:
         recorded_run.call_for_run("resume", "resume")
         again = {**RUN_CONFIG, "locales": ["en"]}
         recorded_run.call_tool("again", "start_run", run_config=again, idempotency_key="k")
+        recorded_run.run_ids = [run["run_id"] for run in launch_client.call("launch_list_runs")["runs"]]
         other = {**RUN_CONFIG, "max_fix_attempts": 9}
         recorded_run.call_tool("other", "start_run", run_config=other, idempotency_key="k")
         recorded_run.call_for_run("status", "get_status")
@@ -93,6 +96,8 @@ def test_every_answer_says_ok_and_its_run_and_every_failure_why(story: RecordedR
 @requirement("e:start:idempotent")
 def test_the_same_key_and_the_same_meaning_give_the_same_run(story: RecordedRun) -> None:
     assert story.answers["again"] == {"ok": True, "run_id": story.run_id, "state": "VALIDATING"}
+    assert story.run_ids == [story.run_id]
+    assert story.answers["other"]["ok"] is False
 
 
 def test_the_same_key_with_another_meaning_is_refused_and_says_which_run_has_it(
@@ -342,17 +347,17 @@ def test_a_run_that_has_no_pages_yet_is_not_validated(story: RecordedRun) -> Non
 
 
 TROUBLE_CODES = {
-    "TOOLCHAIN_MISSING": ("e:code:toolchain", False),
-    "ALLOWED_PATHS_VIOLATION": ("e:code:allowed-paths", False),
-    "COMMIT_SERVICE_ERROR": ("e:code:commit-service", True),
-    "REPO_NOT_FOUND": ("e:accept:retryable", True),
+    "TOOLCHAIN_MISSING": False,
+    "ALLOWED_PATHS_VIOLATION": False,
+    "COMMIT_SERVICE_ERROR": True,
+    "REPO_NOT_FOUND": True,
 }
 
 
-@requirement("e:code:toolchain", "e:code:allowed-paths", "e:code:commit-service", "e:accept:retryable")
+@requirement("e:code:toolchain", "e:code:commit-service", "e:accept:retryable")
 @pytest.mark.parametrize("name", TROUBLE_CODES)
 def test_what_a_worker_fails_with_is_what_the_caller_is_told(story: RecordedRun, name: str) -> None:
-    retryable = TROUBLE_CODES[name][1]
+    retryable = TROUBLE_CODES[name]
     fault = {"code": name, "retryable": retryable, "times": 1, "details": {"reason": "test"}}
     story.client.set_trouble(**{"raise": {"clone": fault}})
     run_id = story.client.start_run()

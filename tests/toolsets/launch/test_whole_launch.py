@@ -99,6 +99,39 @@ def test_a_package_becomes_pages_that_are_checked_repaired_and_requested(tmp_pat
     check_spans(read_home_spans(home), [json.loads(line) for line in log.splitlines()])
 
 
+@requirement("e:code:allowed-paths")
+def test_a_run_that_would_write_outside_its_allowed_paths_fails_and_writes_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("source", "site"):
+        shutil.copytree(EXAMPLES_FOLDER / name, tmp_path / name)
+    config: dict[str, Any] = {
+        "profile": "plain",
+        "family": "measurekit",
+        "target_platform": "python",
+        "required_sections": ["docs"],
+        "allowed_paths": ["content/elsewhere"],
+        "drive": {"mode": "stepwise"},
+        "github_repo_url": str(tmp_path / "source"),
+        "github_ref": commit_folder(tmp_path / "source"),
+        "site_repo_url": f"file://{tmp_path / 'site'}",
+    }
+    commit_folder(tmp_path / "site")
+    with open_launch_client(home, *REAL_SERVER_COMMAND, PATH=os.environ["PATH"]) as launch_client:
+        run_id = launch_client.call("launch_start_run", run_config=config)["run_id"]
+        answer = launch_client.call_for_run(run_id, "resume")
+        while answer["ok"] and answer["status"]["state"] not in ("READY_FOR_PR", "VALIDATING"):
+            answer = launch_client.call_for_run(run_id, "resume")
+        final_status = launch_client.call_for_run(run_id, "get_status")["status"]
+
+    assert answer["error"]["code"] == "ALLOWED_PATHS_VIOLATION"
+    assert answer["error"]["retryable"] is False
+    assert answer["error"]["details"]["path"].startswith("content/docs/measurekit/")
+    assert final_status["state"] == "FAILED"
+    site = home / f".local/share/cleats/launch/runs/{run_id}/work/site"
+    assert not (site / "content/docs/measurekit").exists()
+
+
 def check_change_archive(data: bytes, site: Path, commit: str, copy: Path) -> None:
     """Check that the archive holds what was published, as files and as a patch of the base."""
 

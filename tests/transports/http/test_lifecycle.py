@@ -1,6 +1,7 @@
 """Tests of the HTTP server as a process: its start, its load, its end; and MCP over it."""
 
 import http.client
+import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -86,6 +87,28 @@ def test_what_a_tool_prints_is_not_on_stdout(tmp_path: Path) -> None:
         assert "a stray print" in web.stderr
 
 
+@requirement("b:http:error-envelope")
+@pytest.mark.parametrize("path", ["/search", "/mcp"])
+def test_a_request_whose_body_never_comes_is_answered_with_an_envelope_when_the_server_ends(
+    tmp_path: Path, path: str
+) -> None:
+    with run_web_server(*CLEATS_COMMAND, "code", home=tmp_path) as web:
+        connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=WAIT_TIMEOUT_SECONDS)
+        connection.putrequest("POST", path)
+        for name, value in {**MCP_HEADERS, "content-length": "100"}.items():
+            connection.putheader(name, value)
+        connection.endheaders(b"{")
+        wait_until(lambda: b"cleats_http_open 2\n" in web.get("/metrics").body)
+        web.process.send_signal(signal.SIGTERM)
+        response = connection.getresponse()
+        body = json.loads(response.read())
+
+        assert web.wait_for_exit() == 0
+    assert (response.status, body["ok"], body["error"]["code"]) == (503, False, "UNAVAILABLE")
+    assert body["_meta"]["schemaVersion"]
+    assert "Traceback" not in web.stderr
+
+
 # Load and time
 
 
@@ -158,6 +181,28 @@ def test_what_does_not_finish_in_time_is_answered_cancelled(tmp_path: Path) -> N
         assert events[-2][1]["error"]["code"] == "CANCELLED"
         assert web.wait_for_exit() == 0
     assert all((tmp_path / f"stopped-{call_name}").exists() for call_name in "ab")
+
+
+@pytest.mark.parametrize("sessions", ["on", "off"])
+def test_an_mcp_call_that_does_not_finish_in_time_is_answered_cancelled(tmp_path: Path, sessions: str) -> None:
+    arguments = {"folder": str(tmp_path), "name": "a"}
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "block", "arguments": arguments}}
+    environ = {"CLEATS_DRAIN": "0.1", "CLEATS_HTTP_SESSIONS": sessions}
+    with run_web_server(home=tmp_path, **environ) as web, ThreadPoolExecutor() as pool:
+        session = open_mcp_session(web).get("mcp-session-id")
+        headers = {**MCP_HEADERS, "mcp-protocol-version": "2025-11-25"}
+        if session is not None:
+            headers["mcp-session-id"] = session
+        reply = pool.submit(web.send_request, "POST", "/mcp", json.dumps(call).encode(), headers)
+        wait_until((tmp_path / "began-a").exists)
+        web.process.send_signal(signal.SIGTERM)
+
+        answer = json.loads(reply.result(WAIT_TIMEOUT_SECONDS).body.partition(b"data: ")[2])
+        assert web.wait_for_exit() == 0
+    assert (session is not None) is (sessions == "on")
+    assert (answer["id"], answer["result"]["isError"]) == (7, True)
+    assert "CANCELLED" in answer["result"]["content"][0]["text"]
+    assert (tmp_path / "stopped-a").exists()
 
 
 def test_idle_connections_and_open_mcp_streams_do_not_keep_it_from_leaving(tmp_path: Path) -> None:

@@ -48,14 +48,8 @@ class CallRunner:
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
-        self._open_calls: set[ToolCall] = set()
         self._prefix = token_hex(4)
         self._call_numbers = count(1)
-
-    def cancel_all(self) -> None:
-        """Cancel every call that still runs."""
-        for call in self._open_calls:
-            call.cancel()
 
     async def answer_call(
         self,
@@ -129,11 +123,9 @@ class CallRunner:
 
         loop = asyncio.get_running_loop()
         timer = loop.call_later(WATCH_DELAY_SECONDS, start_watching)
-        self._open_calls.add(call)
         try:
             yield
         finally:
-            self._open_calls.discard(call)
             timer.cancel()
             if watcher is not None:
                 watcher.cancel()

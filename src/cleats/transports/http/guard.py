@@ -4,6 +4,7 @@ The order of the checks is part of the contract: origin, preflight, token, host,
 application that belongs to the token. Exceptions of routes end here too, so that no traceback leaks.
 """
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from math import ceil
@@ -59,6 +60,12 @@ class RequestGuard:
         try:
             app = self._check_request(context) or self._apps.get(context.caller, self._default_app)
             await app(scope, receive, context.send)
+        except asyncio.CancelledError:
+            # Only the end of the server cancels a request: its body never came, or its work did not stop in time.
+            if not context.status:
+                error = ToolError(ErrorCode.UNAVAILABLE, "The server is about to stop.")
+                refusal = error_response(ApiError(error, headers={"connection": "close"}))
+                await refusal(scope, receive, context.send)
         except Exception:
             log.exception("request.crash method=%s path=%r", scope["method"], scope["path"])
             if not context.status:

@@ -176,8 +176,7 @@ async def serve_api(
             await asyncio.sleep(DRAIN_CHECK_SECONDS)
         if open_calls := len(vitals.list_open_calls()):
             log.warning("drain.cut requests=%d after=%gs", open_calls, settings.drain)
-            for caller in runners:
-                caller.cancel_all()
+            vitals.cancel_open_calls()
         await close_sessions()
 
     tokens = [item.access.token for item in caller_apps if item.access.token is not ANONYMOUS_TOKEN]

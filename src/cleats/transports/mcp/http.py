@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import msgspec
 from mcp.server.streamable_http import REQUEST_CANCELLED
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -26,6 +27,12 @@ from cleats.transports.mcp import dispatcher
 from cleats.transports.mcp.dispatcher import add_error_code
 from cleats.transports.mcp.server import McpServer
 
+ANSWER_TIMEOUT_SECONDS = 5.0
+"""The time that cancelled calls may take to clean up and be answered before their sessions end."""
+
+ANSWER_CHECK_SECONDS = 0.02
+"""The interval between two checks whether the last answer was sent."""
+
 
 class McpEndpoint:
     """The ASGI endpoint at `/mcp`."""
@@ -36,6 +43,13 @@ class McpEndpoint:
         self._limit = limit
         self._open_requests: set[tuple[bytes, str]] = set()
         """The requests in flight, by session and id."""
+        self._unanswered_count = 0
+
+    async def wait_until_answered(self) -> None:
+        """Wait until the requests that were taken are answered, at most `ANSWER_TIMEOUT_SECONDS`."""
+        with anyio.move_on_after(ANSWER_TIMEOUT_SECONDS):
+            while self._unanswered_count:  # noqa: ASYNC110 - nothing signals that the SDK has sent an answer
+                await anyio.sleep(ANSWER_CHECK_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
@@ -50,7 +64,11 @@ class McpEndpoint:
         message = dispatcher.parse_message(body)
         scope = _set_header(scope, b"content-type", b"application/json")  # the SDK takes no other spelling
         if isinstance(message, jsonrpc.Request):
-            await self._serve_request(scope, body, message, receive, send)
+            self._unanswered_count += 1
+            try:
+                await self._serve_request(scope, body, message, receive, send)
+            finally:
+                self._unanswered_count -= 1
         elif isinstance(message, jsonrpc.MalformedMessage):
             # The SDK takes NaN, takes a request with a bad id for a notification, and loses the session over a body
             # that is nested too deeply.

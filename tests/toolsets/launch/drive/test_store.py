@@ -31,7 +31,6 @@ from cleats.toolsets.launch.store.run_store import RunStore
 from tests.support.held_locks import close_after_test
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgres import create_database, make_unreachable
-from tests.support.requirements import requirement
 
 StoreFactory = Callable[[], RunStore]
 """A function that opens the same store again, as another process would."""
@@ -100,7 +99,6 @@ def test_an_unknown_run_is_not_found(store: RunStore) -> None:
         assert error.value.code is ErrorCode.RUN_NOT_FOUND
 
 
-@requirement("e:start:idempotent")
 def test_the_same_key_and_configuration_give_the_same_run(store: RunStore) -> None:
     first, _ = store.create(build_new_run(key="k"), [CREATED_DRAFT], NO_TRACE)
 
@@ -264,7 +262,6 @@ def test_what_has_ended_cannot_be_cancelled(store: RunStore, end: RunState) -> N
     assert store.get(run.run_id).finished_at
 
 
-@requirement("e:list", "e:list:filter")
 def test_lists_are_newest_first_filtered_and_paged(store: RunStore) -> None:
     runs = [create_run(store, product_slug="zip" if i % 2 else "pdf") for i in range(6)]
     store.cancel(runs[0].run_id, make_cancellation_events, NO_TRACE)

@@ -83,7 +83,7 @@ def test_a_file_keeps_its_mode(site: Path) -> None:
     assert page.stat().st_mode & 0o777 == 0o600
 
 
-@requirement("e:code:allowed-paths")
+@requirement("e:allowed-paths:guard")
 @pytest.mark.parametrize(
     "path",
     [

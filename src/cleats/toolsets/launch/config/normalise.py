@@ -222,7 +222,7 @@ def _schema_error(faults: list[dict[str, str]]) -> ToolError:
     )
     return ToolError(
         ErrorCode.SCHEMA_VALIDATION_FAILED,
-        f"run_config does not fit its schema: {first['path'] or '/'}: {first['message']}",
+        artifacts.describe_misfit(RUN_CONFIG_SCHEMA, first),
         hint=f"{field}: {description} {hint}" if description else hint,
         details={"schema_id": RUN_CONFIG_SCHEMA, "errors": faults},
     )

@@ -24,8 +24,7 @@ def check_schemas(site: LaunchSite) -> Iterator[GateMessage]:
             continue
         yield f"{name}: {schema}"
         for fault in artifacts.find_faults(schema, document):
-            message = f"{name} does not fit its schema: {fault['path'] or '/'}: {fault['message']}"
-            yield INVALID_ARTIFACT.draft(message, name)
+            yield INVALID_ARTIFACT.draft(artifacts.describe_misfit(name, fault), name)
 
 
 GATE = Gate("schema", __doc__, check_schemas, local_seconds=30.0, strict_seconds=60.0)

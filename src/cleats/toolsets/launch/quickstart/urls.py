@@ -88,7 +88,7 @@ def split_url(url: str) -> SplitResult:
     is_address = plain and len(text) <= MAX_URL_CHARACTERS and parts.scheme in ("http", "https")
     if is_address and parts.hostname:
         return parts
-    message = f"{quote_redacted_url(url)} {'has no host' if is_address else 'is no address'}"
+    message = f"{quote_redacted_url(url)} {'has no host' if is_address else 'is not a web address'}"
     raise ToolError(ErrorCode.INVALID_URL, message, hint="Give an https:// address.")
 
 

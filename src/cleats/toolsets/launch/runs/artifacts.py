@@ -95,9 +95,15 @@ def check_document(name: str, document: Any) -> None:
     if faults := find_faults(schema_id, document):
         raise ToolError(
             ErrorCode.SCHEMA_VALIDATION_FAILED,
-            f"{name} does not fit its schema: {faults[0]['path'] or '/'}: {faults[0]['message']}",
+            describe_misfit(name, faults[0]),
             details={"artifact": name, "schema_id": schema_id, "errors": faults},
         )
+
+
+def describe_misfit(name: str, fault: Mapping[str, str]) -> str:
+    """Return a sentence about a fault; one of the whole document is not given a place, since `/` is the empty key."""
+    place = f"{fault['path']}: " if fault["path"] else ""
+    return f"{name} does not fit its schema: {place}{fault['message']}"
 
 
 def find_faults(schema_id: str, document: Any) -> list[dict[str, str]]:
