@@ -121,14 +121,14 @@ def toolset(settings: Settings) -> Toolset:
     """Return the toolset over the skills of this machine."""
     skills = SkillTools(settings)
     table = ToolTable(Path(__file__).parent)
-    tools = [table.make_tool("skill", skills.load_skill, description=skills.describe_skills, payload=CONTENT)]
+    tools = (table.make_tool("skill", skills.load_skill, description=skills.describe_skills, payload=CONTENT),)
     if settings.skills.tools == "all":
         handlers = {
             "skill_search": skills.search_skills,
             "skill_file": skills.read_file,
             "skill_diagnostics": skills.diagnose_skills,
         }
-        tools += [table.make_tool(name, handler, payload=CONTENT) for name, handler in handlers.items()]
+        tools += table.make_tools(handlers, payload=CONTENT)
     return Toolset(
         name="skills",
         purpose="Find and load the skills installed on this machine.",

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Tool, declare_tools
+from cleats.contract.tools import Context, Tool
 from cleats.system import atomic_files
 from cleats.system.processes import blocking
 from cleats.system.safe_paths import check_path_name
+from cleats.system.tool_tables import ToolTable
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.records.archive import RecordStore
 from cleats.toolsets.code.repository import Repository
@@ -98,7 +99,7 @@ class ContextPackTool:
             return []
 
     def tools(self) -> tuple[Tool, ...]:
-        return declare_tools(Path(__file__).with_name("tools.json").read_bytes(), {"triage_context_pack": self.pack})
+        return ToolTable(Path(__file__).parent).make_tools({"triage_context_pack": self.pack})
 
 
 PACK_SUFFIX: Final = ".json"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from anyio import from_thread, to_thread
 from msgspec.structs import replace
 
-from cleats.contract.tools import Context, Tool, declare_tools
+from cleats.contract.tools import Context, Tool
+from cleats.system.tool_tables import ToolTable
 from cleats.toolsets.code.index.options import expand_mode
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.service import Indexes
@@ -119,7 +120,7 @@ class TriageTools:
 
     def tools(self) -> tuple[Tool, ...]:
         handlers = {"triage_ingest": self.ingest, "triage_decision": self.decide}
-        return declare_tools(Path(__file__).with_name("tools.json").read_bytes(), handlers)
+        return ToolTable(Path(__file__).parent).make_tools(handlers)
 
 
 def _ingest_file(
