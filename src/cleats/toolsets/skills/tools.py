@@ -121,7 +121,7 @@ def toolset(settings: Settings) -> Toolset:
     """Return the toolset over the skills of this machine."""
     skills = SkillTools(settings)
     table = ToolTable(Path(__file__).parent)
-    tools = (table.make_tool("skill", skills.load_skill, description=skills.describe_skills, payload=CONTENT),)
+    tools = [table.make_tool("skill", skills.load_skill, description=skills.describe_skills, payload=CONTENT)]
     if settings.skills.tools == "all":
         handlers = {
             "skill_search": skills.search_skills,

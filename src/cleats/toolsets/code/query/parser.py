@@ -22,15 +22,16 @@ from msgspec import Struct
 from cleats.toolsets.code.index.tokens import STOP_WORDS
 from cleats.toolsets.code.query.tree import (
     QUERY_OPERATORS,
+    And,
     Not,
+    Or,
     ParsedQuery,
     Phrase,
     QueryError,
     QueryNode,
     Question,
     Term,
-    make_conjunction,
-    make_disjunction,
+    join_nodes,
 )
 
 MAX_NESTING_DEPTH: Final = 40
@@ -143,14 +144,15 @@ class _FormulaParser:
         nodes = [self._parse_all(depth)]
         while self._accept("or"):
             nodes.append(self._parse_all(depth))
-        return make_disjunction(*nodes)
+        return join_nodes(Or, nodes)
 
     def _parse_all(self, depth: int) -> QueryNode:
         nodes = [self._parse_one(depth)]
         while (token := self._peek()) is not None and token.kind not in {"or", ")"}:
             self._accept("and")
             nodes.append(self._parse_one(depth))
-        return make_conjunction(*([node for node in nodes if not _is_stop_word(node)] or nodes))
+        telling = [node for node in nodes if not (isinstance(node, Term) and node.text.lower() in STOP_WORDS)]
+        return join_nodes(And, telling or nodes)
 
     def _parse_one(self, depth: int) -> QueryNode:
         token = self._peek()
@@ -193,10 +195,6 @@ class _FormulaParser:
             return False
         self._index += 1
         return True
-
-
-def _is_stop_word(node: QueryNode) -> bool:
-    return isinstance(node, Term) and node.text.lower() in STOP_WORDS
 
 
 def _dangling_error(token: _FormulaToken) -> QueryError:
