@@ -42,6 +42,7 @@ MAX_FORMULA_WORDS: Final = 400
 
 QUOTED_PATTERN: Final = re.compile(r'"(?P<words>(?:\\.|[^"\\])*)"', re.DOTALL)
 _ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
+_NEGATED_PATTERN = re.compile(r'["(\w]')
 
 
 def parse_formula(text: str) -> QueryNode:
@@ -71,15 +72,11 @@ def _tokenize(text: str) -> Iterator[_FormulaToken]:
         character = text[position]
         if character.isspace():
             position += 1
-        elif character == "(":
-            depth += 1
-            yield _FormulaToken("(", character, position)
+        elif character == "(" or (character == ")" and depth):
+            depth += 1 if character == "(" else -1
+            yield _FormulaToken(character, character, position)
             position += 1
-        elif character == ")" and depth:
-            depth -= 1
-            yield _FormulaToken(")", character, position)
-            position += 1
-        elif character in "-!" and _is_negation(text, position):
+        elif character in "-!" and _NEGATED_PATTERN.match(text, position + 1):
             yield _FormulaToken("not", character, position)
             position += 1
         elif character == '"':
@@ -101,11 +98,6 @@ def _classify_word(text: str, position: int) -> Iterator[_FormulaToken]:
         raise QueryError("a parenthesis closes nothing", position, "Open it before, or leave it out.")
     elif any(character.isalnum() for character in text):  # anything else is punctuation: nothing to find
         yield _FormulaToken("word", text, position)
-
-
-def _is_negation(text: str, position: int) -> bool:
-    following = text[position + 1 : position + 2]
-    return following in {'"', "("} if not following.isalnum() and following != "_" else True
 
 
 def _find_word_end(text: str, start: int, *, in_group: bool) -> int:
@@ -164,19 +156,16 @@ class _FormulaParser:
         match token.kind:
             case "word":
                 return Term(token.text)
+            case "phrase" if not any(map(str.isalnum, token.text)):
+                raise QueryError("a phrase has no word in it", token.position, "Put words between quotes.")
             case "phrase":
-                return self._parse_phrase(token)
+                return Phrase(token.text)
             case "not":
                 return Not(self._parse_one(depth + 1))
             case "(":
                 return self._parse_group(token, depth)
             case _:
                 raise _dangling_error(token)
-
-    def _parse_phrase(self, token: _FormulaToken) -> Phrase:
-        if not any(character.isalnum() for character in token.text):
-            raise QueryError("a phrase has no word in it", token.position, "Put words between quotes.")
-        return Phrase(token.text)
 
     def _parse_group(self, opened: _FormulaToken, depth: int) -> QueryNode:
         if (token := self._peek()) is not None and token.kind == ")":

@@ -126,11 +126,7 @@ def resolve_target(out_path: str, root: Path, folders: Sequence[Path]) -> Path:
         existing = path.lstat() if os.path.lexists(path) else None
     except (OSError, ValueError, RuntimeError) as error:
         raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, "is no path") from error
-    containing_folders = [
-        allowed_folder
-        for allowed_folder in allowed_folders
-        if path != allowed_folder and path.is_relative_to(allowed_folder)
-    ]
+    containing_folders = [folder for folder in allowed_folders if folder in path.parents]
     if not containing_folders:
         raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "is neither in the repository nor in the data folder")
     if any(GIT_FOLDER_NAME in path.relative_to(allowed_folder).parts for allowed_folder in containing_folders):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from anyio import from_thread, to_thread
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from cleats.toolsets.code.index.options import expand_mode
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.index.tool import build_unused_argument_error
-from cleats.toolsets.code.records.archive import RecordArchive, RecordStore, virtual_path
+from cleats.toolsets.code.records.archive import RecordArchive, RecordChange, RecordStore, virtual_path
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
@@ -150,9 +150,7 @@ def _build_answer(archive: RecordArchive, result: "IngestResult") -> dict[str, A
     return {
         "total": result.total,
         "written": result.changes["created"] + result.changes["updated"],
-        "created": result.changes["created"],
-        "updated": result.changes["updated"],
-        "unchanged": result.changes["unchanged"],
+        **{change: result.changes[change] for change in get_args(RecordChange)},
         "duplicates": result.duplicates,
         "errors": result.errors,
         "recordIds": [record_id for record_id, _ in listed_records],

@@ -232,15 +232,13 @@ def read_text(item: Any, paths: str) -> str:
     return next((text for path in _parse_paths(paths) if (text := to_text(_read_first(item, path)))), "")
 
 
-def _read_cwes(item: Any, paths: str) -> list[str]:
-    return find_cwes(*(read_lines(item, path) if "[]" in path else read_value(item, path) for path in paths.split()))
-
-
 _FIELD_READERS: Final[Mapping[str, FieldReader]] = {
     **dict.fromkeys(("aliases", "references", "compensating_controls"), read_lines),
     **dict.fromkeys(("labels", "tags"), lambda item, path: to_text_mapping(read_value(item, path))),
     "cve": lambda item, paths: find_cve(read_lines(item, paths)),
-    "cwe": _read_cwes,
+    "cwe": lambda item, paths: find_cwes(
+        *(read_lines(item, path) if "[]" in path else read_value(item, path) for path in paths.split())
+    ),
     "description": read_text,
     "ecosystem": lambda item, paths: normalize_ecosystem(read_line(item, paths)),
     "internet_exposed": lambda item, path: value if isinstance(value := read_value(item, path), bool) else None,

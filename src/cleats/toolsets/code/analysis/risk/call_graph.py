@@ -119,7 +119,7 @@ class CallGraph:
             names.update(self.nodes[key].names)
         names.discard("")  # a function outside of a class constructs nothing
         changed = new_keys | self._resolve_calls(new_keys, names)
-        callers = self._find_callers()
+        callers = self.find_callers(self.nodes)
         flipped_keys = self._mark_flow_nodes(callers)
         flow_keys = {key for key, node in self.nodes.items() if node.is_on_flow}
         # A function that no flow goes through has no facts that could affect its callers.
@@ -174,9 +174,10 @@ class CallGraph:
             functions[key] = Function(path, node.name, node.lang, imports, node.params, node.is_target)
         return FunctionDirectory(functions)
 
-    def _find_callers(self) -> dict[int, list[int]]:
+    def find_callers(self, keys: Iterable[int]) -> dict[int, list[int]]:
+        """Return the callers of each function that are among some functions."""
         callers: dict[int, list[int]] = {key: [] for key in self.nodes}
-        for key in self.nodes:
+        for key in keys:
             for target in self.iter_targets(key):
                 callers[target].append(key)
         return callers

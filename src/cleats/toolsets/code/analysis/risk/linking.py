@@ -262,10 +262,7 @@ def _solve_to_fixpoint(
     solutions: dict[int, FlowSolution] = {}
     pending = [key for key in keys if summaries[key] is not None]
     rank = {key: number for number, key in enumerate(pending)}
-    callers: dict[int, list[int]] = {key: [] for key in keys}
-    for key in pending:
-        for target in call_graph.iter_targets(key):
-            callers[target].append(key)
+    callers = call_graph.find_callers(pending)
     resolved_calls = {key: _resolve_inputs(call_graph, key, summaries[key] or FunctionSummary()) for key in pending}
     for _ in range(_MAX_ROUNDS):
         results = []
