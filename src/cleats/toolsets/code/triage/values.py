@@ -131,11 +131,9 @@ def find_advisory_id(value: Any) -> str:
 
 def find_cwes(*values: Any) -> list[str]:
     """Return the weaknesses named in texts, tags and numbers, as `CWE-79`."""
-    cwe_ids: dict[str, None] = {}
-    for value in values:
-        for item in value if isinstance(value, list) else [value]:
-            text = f"CWE-{item}" if type(item) is int else to_line(item)
-            cwe_ids |= dict.fromkeys(f"CWE-{digits}" for digits in _CWE_PATTERN.findall(text))
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    texts = [f"CWE-{item}" if type(item) is int else to_line(item) for item in items]
+    cwe_ids = dict.fromkeys(f"CWE-{digits}" for text in texts for digits in _CWE_PATTERN.findall(text))
     return list(cwe_ids)[:MAX_LIST_ITEMS]
 
 
@@ -220,10 +218,8 @@ def read_lines(item: Any, paths: str) -> list[str]:
     values: list[Any] = []
     for path in _parse_paths(paths):
         value = _read_first(item, path)
-        if path.is_list:
-            values += (get_nested(entry, *path.item_keys) for entry in (value if isinstance(value, list) else [value]))
-        else:
-            values.append(value)
+        entries = value if path.is_list and isinstance(value, list) else [value]
+        values += (get_nested(entry, *path.item_keys) for entry in entries)
     return to_lines(values)
 
 

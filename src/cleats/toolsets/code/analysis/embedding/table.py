@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from itertools import chain, islice
 from math import log
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,10 +159,10 @@ class WordTable:
         All arguments are row numbers in int32; a negative number separates two texts, and two
         names. The path applies to all texts. Names and paths have fixed weights, however long a text is.
         """
-        parts = [_number_rows(part) for part in (texts, names, path)]
-        count = parts[0].lines
-        flat = np.concatenate([part.rows for part in parts])
-        lines = np.concatenate([parts[0].line, parts[1].line + count, parts[2].line + 2 * count])
+        numbered_parts = [_number_rows(part) for part in (texts, names, path)]
+        (_, text_lines, count), (_, name_lines, _), (_, path_lines, _) = numbered_parts
+        flat = np.concatenate([rows for rows, _, _ in numbered_parts])
+        lines = np.concatenate([text_lines, name_lines + count, path_lines + 2 * count])
         # Directions are rounded to integers, so that sums of several are exact again.
         steps = np.rint(_normalize_lines(self._sum_lines(lines, flat, 2 * count + 1)) * DIRECTION_STEPS)
         weighted_sums = PART_WEIGHTS[0] * steps[:count] + PART_WEIGHTS[1] * steps[count : 2 * count]
@@ -197,22 +197,16 @@ class WordTable:
         return sums
 
 
-class _NumberedRows(NamedTuple):
-    rows: NDArray[np.int64]
-    line: NDArray[np.int64]
-    lines: int
-
-
-def _number_rows(data: bytes) -> _NumberedRows:
+def _number_rows(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return the rows of some texts, the number of the text of each row, and the number of texts."""
     numbers = np.frombuffer(data, dtype=np.int32).astype(np.int64)
     is_row = numbers >= 0
     line: NDArray[np.int64] = np.cumsum(~is_row, dtype=np.int64)
     lines = int(line[-1]) + 1 if len(line) else 1
-    if len(numbers) <= MAX_TEXT_ROWS:
-        return _NumberedRows(numbers[is_row], line[is_row], lines)
-    line_starts = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
-    is_row &= np.arange(len(numbers)) - line_starts[line] < MAX_TEXT_ROWS
-    return _NumberedRows(numbers[is_row], line[is_row], lines)
+    if len(numbers) > MAX_TEXT_ROWS:
+        line_starts = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
+        is_row &= np.arange(len(numbers)) - line_starts[line] < MAX_TEXT_ROWS
+    return numbers[is_row], line[is_row], lines
 
 
 def _normalize_lines(sums: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
