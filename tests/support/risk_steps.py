@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from cleats.toolsets.code.analysis.facts import CallArgument, Chunk, DataFlowStep, Invocation
 from cleats.toolsets.code.analysis.risk.function_flows import summarize_chunk
-from cleats.toolsets.code.analysis.risk.linking import build_risk, solve_function
+from cleats.toolsets.code.analysis.risk.linking import FunctionSolver, build_risk
 from cleats.toolsets.code.analysis.risk.rules import load_rules
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary, Risk
 
@@ -64,7 +64,7 @@ def summarize_function(chunk: Chunk, lang: str = "python", imports: Sequence[str
 
 def assess_risk(chunk: Chunk, lang: str = "python", imports: Sequence[str] = ()) -> Risk:
     chunk_summary = summarize_function(chunk, lang, imports)
-    return build_risk(chunk_summary, solve_function(chunk_summary, "a.py", {})) or Risk()
+    return build_risk(chunk_summary, FunctionSolver(chunk_summary, "a.py", {}).solve()) or Risk()
 
 
 def list_flows(chunk: Chunk, lang: str = "python", imports: Sequence[str] = ()) -> list[str]:

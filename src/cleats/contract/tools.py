@@ -7,9 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-import msgspec
-from msgspec import Struct
-
 from cleats.contract.arguments import ArgumentBinder, Schema
 from cleats.contract.errors import KERNEL_CODES, ErrorCode
 from cleats.contract.payload import ENVELOPE, Payload, build_envelope_schema
@@ -167,34 +164,6 @@ class Tool:
     @cached_property
     def _binder(self) -> ArgumentBinder:
         return ArgumentBinder(self.name, self.input, self.list_arguments)
-
-
-class ToolDeclaration(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool as a document declares it: everything but its handler. The fields are those of `Tool`."""
-
-    title: str
-    version: int
-    description: str
-    input: dict[str, Any]
-    output: dict[str, Any]
-    timeout: float | None = 120.0
-    hints: Hints = Hints()
-    errors: tuple[str, ...] = ()
-    examples: tuple[dict[str, Any], ...] = ()
-
-
-_decode_declarations: Final = msgspec.json.Decoder(dict[str, ToolDeclaration]).decode
-
-
-def declare_tools(document: bytes, handlers: Mapping[str, Handler]) -> tuple[Tool, ...]:
-    """Return the tools of these handlers, as a JSON document declares them by name."""
-    declarations = _decode_declarations(document)
-    tools = []
-    for name, handler in handlers.items():
-        fields = msgspec.structs.asdict(declarations[name])
-        errors = tuple(ErrorCode[error] for error in fields.pop("errors"))
-        tools.append(Tool(name=name, run=handler, errors=errors, **fields))
-    return tuple(tools)
 
 
 class ListChangeCallback(Protocol):

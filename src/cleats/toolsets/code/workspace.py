@@ -25,12 +25,9 @@ def parse_jsonc(text: str) -> Any:
     Raises:
         ValueError: The text is not JSON with comments; the message says where.
     """
-    return json.loads(strip_comments(text), object_pairs_hook=_build_object, parse_constant=_reject_constant)
-
-
-def strip_comments(text: str) -> str:
-    """Blank out comments and trailing commas; every line and column keeps its position."""
-    return "".join(_blank_token(match, text) for match in _TOKEN_PATTERN.finditer(text))
+    # Comments and trailing commas are blanked out: every line and column keeps its position.
+    plain_text = "".join(_blank_token(match, text) for match in _TOKEN_PATTERN.finditer(text))
+    return json.loads(plain_text, object_pairs_hook=_build_object, parse_constant=_reject_constant)
 
 
 def _blank_token(match: re.Match[str], text: str) -> str:

@@ -128,7 +128,7 @@ def toolset(settings: Settings) -> Toolset:
             "skill_file": skills.read_file,
             "skill_diagnostics": skills.diagnose_skills,
         }
-        tools += [table.make_tool(name, handler, payload=CONTENT) for name, handler in handlers.items()]
+        tools += table.make_tools(handlers, payload=CONTENT)
     return Toolset(
         name="skills",
         purpose="Find and load the skills installed on this machine.",

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -11,12 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from cleats.toolsets.code.analysis.embedding import table as word_tables
 from cleats.toolsets.code.analysis.embedding.table import (
     BLOCK_TEXTS,
     DATA_FOLDER,
+    DIRECTION_STEPS,
     MAX_TEXT_ROWS,
+    PART_WEIGHTS,
+    REPEAT_WEIGHTS,
     VECTOR_LENGTH,
     WordTable,
     find_rows,
@@ -33,6 +38,18 @@ def table() -> WordTable:
 
 def compute_cosine(table: WordTable, left_text: str, right_text: str) -> float:
     return float(table.encode_query(left_text.split()) @ table.encode_query(right_text.split()))
+
+
+def encode_texts(
+    table: WordTable, texts: Sequence[Sequence[str]], names: Sequence[Sequence[str]] = (), path: Sequence[str] = ()
+) -> NDArray[np.int8]:
+    """Return the vectors of texts, as those of one file."""
+    text_rows, name_rows, path_rows = (
+        [[row for word in words for row in table.find_rows(word)] for words in part]
+        for part in (texts, names or [()] * len(texts), [path])
+    )
+    vectors = table.encode_rows(_join_texts(text_rows), _join_texts(name_rows), _join_texts(path_rows))
+    return np.frombuffer(vectors, np.int8).reshape(-1, table.dims)
 
 
 def find_known_rows(*names: str) -> tuple[int, ...]:
@@ -70,7 +87,7 @@ def test_words_that_are_everywhere_count_less_than_rare_ones(table: WordTable) -
 def test_every_vector_of_known_words_has_the_promised_length(table: WordTable) -> None:
     texts = [["close", "session"], ["parse"], ["read", "file"] * 50, list(table.row_by_word)[:5000]]
 
-    lengths = np.linalg.norm(table.encode(texts).astype(np.float64), axis=1)
+    lengths = np.linalg.norm(encode_texts(table, texts).astype(np.float64), axis=1)
 
     assert np.allclose(lengths, VECTOR_LENGTH, rtol=0.02)
 
@@ -78,29 +95,29 @@ def test_every_vector_of_known_words_has_the_promised_length(table: WordTable) -
 def test_a_text_without_a_known_word_is_all_zeros() -> None:
     small_table = make_table([[100, 0], [0, 100]], "left right")
 
-    vectors = small_table.encode([[], ["\u0416\u0416\u0416"], ["qqqqzzzzqqqq"], ["left"]])
+    vectors = encode_texts(small_table, [[], ["\u0416\u0416\u0416"], ["qqqqzzzzqqqq"], ["left"]])
 
     assert vectors.any(axis=1).tolist() == [False, False, False, True]
     assert not small_table.encode_query([]).any()
 
 
-def test_no_text_at_all_is_no_vector(table: WordTable) -> None:
-    assert table.encode([]).shape == (0, table.dims)
+def test_no_word_at_all_is_a_vector_of_zeros(table: WordTable) -> None:
+    assert table.encode_rows(b"", b"", b"") == bytes(table.dims)
 
 
 @given(st.permutations(["open", "the", "file", "file", "retry", "getremoteerror", "retry", "id"]))
 def test_the_order_of_words_does_not_matter(words: list[str]) -> None:
     small_table = make_table([[90, 7], [3, -80], [55, 60], [-9, 120], [1, 2]], "open file retry error id")
 
-    assert np.array_equal(small_table.encode([words]), small_table.encode([sorted(words)]))
+    assert np.array_equal(encode_texts(small_table, [words]), encode_texts(small_table, [sorted(words)]))
 
 
 def test_a_vector_does_not_depend_on_the_texts_beside_it(table: WordTable) -> None:
     texts = [["word", word] for word in list(table.row_by_word)[: 3 * BLOCK_TEXTS + 1]]
 
-    together = table.encode(texts)
+    together = encode_texts(table, texts)
 
-    separate = np.vstack([table.encode([text]) for text in texts])
+    separate = np.vstack([encode_texts(table, [text]) for text in texts])
     assert np.array_equal(together, separate)
 
 
@@ -109,9 +126,9 @@ def test_sums_stay_exact_for_the_longest_text_with_the_longest_rows() -> None:
     rows = np.full((len(names), 2), 127, np.int8)
     rows[:, 1] = 1
     full_table = WordTable(rows=rows, row_by_word={n: i for i, n in enumerate(names)}, fingerprint="x")
-    text = (names * 4)[:MAX_TEXT_ROWS]
+    text_rows = np.arange(MAX_TEXT_ROWS) % len(names)
 
-    (sums,) = full_table._sum_texts([text])
+    (sums,) = full_table._sum_lines(np.zeros(MAX_TEXT_ROWS, np.int64), text_rows, 1)
 
     assert sums[0] == 127 * sums[1]
     assert sums[0] < 2**24
@@ -133,7 +150,7 @@ def test_a_name_and_a_path_count_however_long_the_text_is() -> None:
     rows = np.kron(np.eye(3, dtype=np.int8), np.full(16, 50, np.int8))
     small_table = make_table(rows.tolist(), "text name path")
 
-    short, long = small_table.encode([["text"], ["text"] * 50], [["name"]] * 2, [["path"]] * 2)
+    short, long = encode_texts(small_table, [["text"], ["text"] * 50], [["name"]] * 2, ["path"])
 
     assert short.tolist() == long.tolist()
     assert 127 > short[0] > short[16] > short[32] > 0
@@ -145,7 +162,7 @@ def test_a_query_points_the_same_way_as_a_text(table: WordTable) -> None:
     direction = table.encode_query(words)
 
     assert direction.dtype == np.float32
-    assert float(direction @ table.encode([words])[0]) / VECTOR_LENGTH == pytest.approx(1, abs=0.01)
+    assert float(direction @ encode_texts(table, [words])[0]) / VECTOR_LENGTH == pytest.approx(1, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -184,10 +201,10 @@ def test_remembered_words_are_forgotten_before_they_fill_the_memory(
     monkeypatch.setattr(word_tables, "MAX_CACHED_WORDS", 10)
     small_table = make_table([[100, 0], [0, 100]], "left right")
 
-    first = small_table.encode([["left"]])
-    small_table.encode([[f"left{number}" for number in range(100)]])
+    first = encode_texts(small_table, [["left"]])
+    encode_texts(small_table, [[f"left{number}" for number in range(100)]])
 
-    assert np.array_equal(small_table.encode([["left"]]), first)
+    assert np.array_equal(encode_texts(small_table, [["left"]]), first)
 
 
 def test_the_shipped_files_fit_each_other_and_stay_small() -> None:
@@ -274,12 +291,21 @@ def test_numbers_at_both_ends_of_a_row_are_added_exactly(tmp_path: Path) -> None
 def _encode_words(
     table: WordTable, texts: Sequence[Sequence[int]], names: Sequence[Sequence[int]], path: Sequence[int]
 ) -> bytes:
-    """Return the vectors of texts from their words instead of their rows."""
-    words = list(table.row_by_word)
-    text_words, name_words, path_words = (
-        [[words[row] for row in rows] for rows in some] for some in (texts, names, [path])
-    )
-    return table.encode(text_words, name_words, path_words * len(texts)).tobytes()
+    """Return the vectors of texts as the definition says, one row and one text at a time."""
+    vectors = []
+    for text, name in zip(texts, names, strict=True):
+        total = np.zeros(table.dims)
+        for weight, rows in zip(PART_WEIGHTS, (text, name, path), strict=True):
+            sums = np.zeros(table.dims)
+            for row, count in Counter(rows[:MAX_TEXT_ROWS]).items():
+                sums += REPEAT_WEIGHTS[min(count, len(REPEAT_WEIGHTS) - 1)] * table.rows[row].astype(np.float64)
+            total += weight * np.rint(_scale(sums) * DIRECTION_STEPS)
+        vectors.append(np.rint(_scale(total) * VECTOR_LENGTH).clip(-127, 127).astype(np.int8))
+    return np.concatenate(vectors).tobytes()
+
+
+def _scale(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    return sums / max(float(np.sqrt((sums * sums).sum())), 1.0)
 
 
 def _join_texts(texts: Sequence[Sequence[int]]) -> bytes:

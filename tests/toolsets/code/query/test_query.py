@@ -18,8 +18,7 @@ from cleats.toolsets.code.query.tree import (
     Question,
     Term,
     iterate_leaves,
-    make_conjunction,
-    make_disjunction,
+    join_nodes,
 )
 
 TERM_B, TERM_C, TERM_D = Term("b"), Term("c"), Term("d")
@@ -176,8 +175,8 @@ trees: st.SearchStrategy[QueryNode] = st.recursive(
     words | phrases,
     lambda inner: (
         inner.map(Not)
-        | st.lists(inner, min_size=2, max_size=3).map(lambda nodes: make_conjunction(*nodes))
-        | st.lists(inner, min_size=2, max_size=3).map(lambda nodes: make_disjunction(*nodes))
+        | st.lists(inner, min_size=2, max_size=3).map(lambda nodes: join_nodes(And, nodes))
+        | st.lists(inner, min_size=2, max_size=3).map(lambda nodes: join_nodes(Or, nodes))
     ),
     max_leaves=8,
 )

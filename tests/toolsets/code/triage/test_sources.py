@@ -264,9 +264,9 @@ def test_a_score_out_of_range_is_not_believed() -> None:
 
 
 def test_the_schemas_name_every_source_and_every_status() -> None:
-    declarations = json.loads((Path(triage.__file__).parent / "tools.json").read_bytes())
-    source = declarations["triage_ingest"]["input"]["properties"]["source"]
-    status = declarations["triage_decision"]["input"]["properties"]["status"]
+    rows = json.loads((Path(triage.__file__).parent / "tools.json").read_bytes())["tools"]
+    source = rows["triage_ingest"]["properties"]["source"]
+    status = rows["triage_decision"]["properties"]["status"]
 
     assert tuple(source["enum"]) == SOURCE_NAMES
     assert set(SOURCE_NAMES) == set(SOURCES_BY_NAME)

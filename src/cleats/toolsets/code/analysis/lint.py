@@ -271,13 +271,11 @@ def _split_batches(paths: Sequence[str]) -> Iterator[list[str]]:
 
 def _run_linter(root: Path, argv: Sequence[str], warn: WarnCallback) -> bytes:
     name = Path(argv[0]).name
+    folders = [str(Path(program).parent) for program in (argv[0], shutil.which("node")) if program]
+    environ = {"PATH": os.pathsep.join(folders), "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
     try:
         completed = blocking.run_command(
-            argv,
-            cwd=root,
-            env=_build_environment(argv[0]),
-            timeout=BATCH_TIMEOUT_SECONDS,
-            output_limit=MAX_OUTPUT_BYTES,
+            argv, cwd=root, env=environ, timeout=BATCH_TIMEOUT_SECONDS, output_limit=MAX_OUTPUT_BYTES
         )
     except blocking.StartError as error:
         warn(str(error))
@@ -291,12 +289,6 @@ def _run_linter(root: Path, argv: Sequence[str], warn: WarnCallback) -> bytes:
         warn(f"{name} failed: {first_line or f'exit code {completed.exit_code}'}")
         return b""
     return completed.stdout
-
-
-def _build_environment(program: str) -> dict[str, str]:
-    node = shutil.which("node")
-    folders = [str(Path(executable).parent) for executable in (program, node) if executable is not None]
-    return {"PATH": os.pathsep.join(folders), "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
 
 
 def _add_findings(

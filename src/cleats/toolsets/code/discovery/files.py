@@ -16,12 +16,7 @@ from msgspec import Struct
 from cleats.system.git import GitError, ReadOnlyGit, find_git
 from cleats.toolsets.code.discovery.content import FILE_NAMES, VERSION_CONTROL_FOLDERS, DiscoveryLimits
 from cleats.toolsets.code.discovery.ignore_rules import IgnoreRules, IgnoreTree
-from cleats.toolsets.code.discovery.tree import (
-    IGNORE_FILE_NAME,
-    DiscoveredFile,
-    DiscoveredTree,
-    SkippedPath,
-)
+from cleats.toolsets.code.discovery.tree import IGNORE_FILE_NAME, DiscoveredFile, DiscoveredTree, SkippedPath
 
 _LIST_FILES_ARGS: Final = ("ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
 _GET_EXCLUDES_ARGS: Final = ("config", "--type=path", "--get", "core.excludesFile")
@@ -35,12 +30,6 @@ _UNTRACKED_TAG: Final = "?"
 def is_repository(folder: str) -> bool:
     """Return whether a folder is the root of a repository or of a submodule."""
     return os.path.lexists(f"{folder}/.git")
-
-
-def is_in_repository(folder: str) -> bool:
-    """Return whether a folder or one of its parents is a repository."""
-    path = Path(folder)
-    return any(is_repository(str(candidate)) for candidate in (path, *path.parents))
 
 
 def add_listed_files(tree: DiscoveredTree, folder: str) -> bool:
@@ -153,7 +142,7 @@ GIT_STORE_ENTRIES: Final = frozenset({"HEAD", "objects", "refs"})
 
 def add_walked_files(tree: DiscoveredTree) -> None:
     """Add everything below the root to the tree. A repository on the way is listed by git."""
-    walker = DirectoryWalker(tree, IgnoreTree(_read_base_rules(tree)))
+    walker = DirectoryWalker(tree)
     pending_folders = [""]  # an explicit stack: a tree may be deeper than the recursion limit
     while pending_folders:
         folder = pending_folders.pop()
@@ -174,9 +163,9 @@ def _read_base_rules(tree: DiscoveredTree) -> Iterator[IgnoreRules]:
 class DirectoryWalker:
     """A directory walk: the tree that it fills, and the ignore files seen on the way."""
 
-    def __init__(self, tree: DiscoveredTree, ignores: IgnoreTree) -> None:
+    def __init__(self, tree: DiscoveredTree) -> None:
         self._tree = tree
-        self._ignores = ignores
+        self._ignores = IgnoreTree(_read_base_rules(tree))
 
     def enter_folder(self, folder: str) -> list[str]:
         """Add the contents of a folder; return the subfolders to enter."""
@@ -255,7 +244,8 @@ def discover_files(root: Path, limits: DiscoveryLimits = DiscoveryLimits()) -> D
     git runs, so it must not be called in an event loop.
     """
     tree = DiscoveredTree(os.path.realpath(root), limits)
-    is_listed = is_in_repository(tree.root) and add_listed_files(tree, "")
+    folders = (tree.root, *map(str, Path(tree.root).parents))
+    is_listed = any(map(is_repository, folders)) and add_listed_files(tree, "")
     if not is_listed:
         tree = DiscoveredTree(tree.root, limits)
         add_walked_files(tree)

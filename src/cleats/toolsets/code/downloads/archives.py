@@ -140,6 +140,12 @@ class ArchiveTally:
         if self.total > max(self.limits.free, self.limits.ratio * self.packed):
             raise oversized_archive_error(f"more than {self.limits.ratio} bytes come out for each one in it")
 
+    def count_content(self, content: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the content of an entry and record its bytes."""
+        for piece in content:
+            self.add_bytes(len(piece))
+            yield piece
+
     def _register_name(self, parts: tuple[str, ...], *, folder: bool) -> None:
         key = tuple(unicodedata.normalize("NFKC", part.casefold()).casefold() for part in parts)
         previous = self._names.get(key)
@@ -211,13 +217,7 @@ def _iterate_admitted_entries(file: BinaryIO, limits: ArchiveLimits) -> Iterator
     for raw_entry in read_entries(file, limits):
         entry = ArchiveEntry.from_raw(raw_entry)
         tally.admit(entry)
-        yield entry, _count_content(raw_entry.content, tally)
-
-
-def _count_content(content: Iterator[bytes], tally: ArchiveTally) -> Iterator[bytes]:
-    for piece in content:
-        tally.add_bytes(len(piece))
-        yield piece
+        yield entry, tally.count_content(raw_entry.content)
 
 
 def _write_entry(

@@ -20,7 +20,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.atomic_files import replace_text
 from cleats.toolsets.code.analysis import embedding
 from cleats.toolsets.code.downloads import sources
-from cleats.toolsets.code.downloads.fetching import DownloadedFile, DownloadRequest, download_file, hash_file
+from cleats.toolsets.code.downloads.fetching import DownloadRequest, download_file, hash_file
 from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource
 from cleats.toolsets.code.downloads.targets import lock_folder
 
@@ -55,11 +55,6 @@ def describe_model(model: str | None, folder: Path = MODEL_FOLDER) -> dict[str, 
         "bytes": sum((MODEL_FOLDER / file).stat().st_size for file in _MODEL_FILENAMES),
         "fingerprint": table["fingerprint"],
     }
-
-
-def count_words() -> int:
-    """Return the number of words in the table; they are also the built-in dictionary."""
-    return int(describe_model(None)["words"])
 
 
 MANIFEST_FILENAME: Final = "dictionaries.json"
@@ -161,7 +156,14 @@ class DictionaryFolder:
                 self._report_skip(name, intact_record, "unchanged")
             else:
                 download.move_to_target()
-                self._report_download(name, source, download, words)
+                facts = {
+                    "sha256": download.sha256,
+                    "bytes": download.bytes,
+                    "words": words,
+                    "resumed": download.resumed,
+                }
+                path = str(self.folder / f"{name}.txt")
+                self.downloaded.append({"name": name, "url": source.public_url, "path": path, **facts})
         record_values = (source.url, download.sha256, download.bytes, words, download.etag, download.modified)
         manifest.dictionaries[name] = DictionaryRecord(*record_values)
         ordered = dict(sorted(manifest.dictionaries.items()))
@@ -177,19 +179,6 @@ class DictionaryFolder:
 
     def _report_skip(self, name: str, record: DictionaryRecord, reason: SkipReason) -> None:
         self.skipped.append({"name": name, "reason": reason, "words": record.words})
-
-    def _report_download(self, name: str, source: DownloadSource, download: DownloadedFile, words: int) -> None:
-        self.downloaded.append(
-            {
-                "name": name,
-                "url": source.public_url,
-                "path": str(self.folder / f"{name}.txt"),
-                "sha256": download.sha256,
-                "bytes": download.bytes,
-                "words": words,
-                "resumed": download.resumed,
-            }
-        )
 
 
 def read_manifest(folder: Path) -> DictionaryManifest:
@@ -244,7 +233,7 @@ def parse_named_sources(specs: str | Sequence[str], base: Path) -> dict[str, Dow
 def _describe_builtin(name: str) -> dict[str, Any]:
     if name != BUILTIN_DICTIONARY:
         raise _invalid_spec_error(f"There is no source for the list {name!r}")
-    return {"name": name, "reason": "built-in", "words": count_words()}
+    return {"name": name, "reason": "built-in", "words": describe_model(None)["words"]}
 
 
 def _count_words(path: Path, source: DownloadSource) -> int:

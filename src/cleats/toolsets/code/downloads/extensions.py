@@ -142,7 +142,9 @@ class ExtensionFolder:
         """Reject a folder with other files, which would be mixed with the extension's."""
         if (self.folder / MANIFEST_FILENAME).is_file():
             return
-        foreign_names = [path.name for path in self.folder.iterdir() if not _is_own_file(path.name)]
+        own_prefixes = (FILES_FOLDER_PREFIX, archives.STAGING_FOLDER_PREFIX, f".{_DOWNLOAD_FILENAME}.part")
+        names = {path.name for path in self.folder.iterdir()} - {LOCK_FILENAME}
+        foreign_names = [name for name in names if not name.startswith(own_prefixes)]
         if foreign_names:
             message = f"{self.folder} has other files in it, such as {min(foreign_names)!r}."
             raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Name a folder that is new or empty.")
@@ -196,10 +198,3 @@ class ExtensionFolder:
             if old.name != name:
                 shutil.rmtree(old, ignore_errors=True)
         return manifest, len(names)
-
-
-def _is_own_file(name: str) -> bool:
-    return (
-        name.startswith((FILES_FOLDER_PREFIX, archives.STAGING_FOLDER_PREFIX, f".{_DOWNLOAD_FILENAME}.part"))
-        or name == LOCK_FILENAME
-    )

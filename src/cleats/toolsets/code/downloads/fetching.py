@@ -8,10 +8,10 @@ import hashlib
 import os
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Self
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import msgspec
 from anyio import from_thread, to_thread
@@ -58,12 +58,6 @@ class PartialDownload:
         self._file: BinaryIO | None = None
         self.size = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def read_origin(self, url: str) -> DownloadOrigin | None:
         """Return the origin of the existing bytes, or None if they cannot be reused."""
         try:
@@ -73,11 +67,6 @@ class PartialDownload:
             return None
         can_continue = size > 0 and (not origin.total or size < origin.total)
         return origin if origin.url == url and origin.resume_validator and can_continue else None
-
-    @property
-    def existing_bytes(self) -> int:
-        """The number of bytes on disk."""
-        return self.path.lstat().st_size
 
     def restart(self, origin: DownloadOrigin) -> None:
         """Start an empty download."""
@@ -191,7 +180,7 @@ async def download_file(
     Raises:
         ToolError: FORBIDDEN, NOT_FOUND, INVALID_REQUEST or DOWNLOAD_VERIFY_FAILED.
     """
-    with PartialDownload(request.target) as partial:
+    with closing(PartialDownload(request.target)) as partial:
         transfer = _DownloadTransfer(request, policy, on_progress, partial)
         origin = await (transfer.fetch_from_web() if request.source.path is None else transfer.copy_from_disk())
         if origin is None:
@@ -247,7 +236,7 @@ class _DownloadTransfer:
         source = self.request.source
         origin = self.partial.read_origin(source.url)
         if origin is not None:
-            offset = self.partial.existing_bytes
+            offset = self.partial.path.lstat().st_size
             request_headers = {"range": f"bytes={offset}-", "if-range": origin.resume_validator}
             async with open_response(source, self.policy, request_headers) as response:
                 if response.status_code == 206 and _can_resume(response, origin, offset):
@@ -288,10 +277,10 @@ class _DownloadTransfer:
             partial.write(block)
             self.on_progress(partial.size, total)
         if total and partial.size != total:
-            received_bytes = partial.size
-            if received_bytes > total:
+            error = _verification_error(self.request.source, f"{partial.size:,} bytes came instead of {total:,}")
+            if partial.size > total:
                 partial.discard()
-            raise _verification_error(self.request.source, f"{received_bytes:,} bytes came instead of {total:,}")
+            raise error
 
     def _check_size(self, size: int) -> None:
         if size <= self.policy.limit:

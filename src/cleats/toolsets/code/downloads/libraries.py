@@ -8,6 +8,7 @@ import platform
 import struct
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -80,16 +81,11 @@ def find_library(folder: Path, names: Iterable[str], provider: str, target: Libr
             is built for another platform.
     """
     candidates = [name for name in names if name.endswith(target.library_suffix)]
-    stem = LIBRARY_NAMES_BY_PROVIDER[provider]
-    exact_names = [
-        name
-        for name in candidates
-        if Path(name).name in (stem + target.library_suffix, f"lib{stem}{target.library_suffix}")
-    ]
-    chosen = exact_names or candidates
+    library_name = LIBRARY_NAMES_BY_PROVIDER[provider] + target.library_suffix
+    chosen = [name for name in candidates if Path(name).name.removeprefix("lib") == library_name] or candidates
     if len(chosen) != 1:
         count = "no library" if not chosen else f"{len(chosen)} libraries"
-        message = f"There is {count} {stem}{target.library_suffix} in what came. Nothing was put in place."
+        message = f"There is {count} {library_name} in what came. Nothing was put in place."
         raise ToolError(ErrorCode.INVALID_REQUEST, message, hint=f"Use an archive with one library for {target.key}.")
     check_library(folder / chosen[0], target)
     return chosen[0]
@@ -207,7 +203,11 @@ async def try_extension(trial: ExtensionTrial, grace: float) -> dict[str, dict[s
 
 
 def _build_report(lines: list[bytes], ending: str) -> dict[str, dict[str, Any]]:
-    steps = {step.step: step.reason for line in lines if (step := _parse_step(line)) is not None}
+    steps: dict[str, str] = {}
+    for line in lines:
+        with suppress(msgspec.MsgspecError):  # output of the library itself
+            step = _decode_step(line)
+            steps[step.step] = step.reason
     report = report_skipped("it was not loaded")
     for name in ("load", "smoke"):
         reason = steps.get(name, ending)
@@ -215,13 +215,6 @@ def _build_report(lines: list[bytes], ending: str) -> dict[str, dict[str, Any]]:
         if reason:
             break
     return report
-
-
-def _parse_step(line: bytes) -> TrialStep | None:
-    try:
-        return _decode_step(line)
-    except msgspec.MsgspecError:
-        return None  # output of the library itself
 
 
 if __name__ == "__main__":

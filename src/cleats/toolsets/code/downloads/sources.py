@@ -247,7 +247,8 @@ def _resolve_redirect(url: str, location: str, source: DownloadSource) -> str:
 
 def _check_response(response: "Response", source: DownloadSource) -> None:
     status = response.status_code
-    status_text = f"the server says {status} {_status_phrase(status)}".rstrip()
+    phrases = {int(known): known.phrase for known in HTTPStatus}
+    status_text = f"the server says {status} {phrases.get(status, '')}".rstrip()
     if status in (404, 410):
         raise ToolError(
             ErrorCode.NOT_FOUND, f"There is nothing at {source.public_url}: {status_text}.", hint="Check the address."
@@ -263,13 +264,6 @@ def _check_response(response: "Response", source: DownloadSource) -> None:
     encoding = response.headers.get("content-encoding", "identity")
     if encoding not in ("", "identity"):
         raise _download_error(source, f"it is sent as {encoding[:40]!r}, unasked", retryable=False)
-
-
-def _status_phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 @contextmanager

@@ -19,8 +19,10 @@ LOCK_POLL_SECONDS: Final = 0.1
 """Seconds between two attempts to lock a folder that another download holds."""
 
 _GIT_FOLDER: Final = ".git"
-_PERMISSION_ERRNOS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_DISK_FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_CODES_BY_ERRNO: Final = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), ErrorCode.FORBIDDEN),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), ErrorCode.INTERNAL),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +96,12 @@ def _wrap_os_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        code = ErrorCode.INVALID_REQUEST
-        if error.errno in _PERMISSION_ERRNOS:
-            code = ErrorCode.FORBIDDEN
-        elif error.errno in _DISK_FULL_ERRNOS:
-            code = ErrorCode.INTERNAL
+        code = _CODES_BY_ERRNO.get(error.errno or 0, ErrorCode.INVALID_REQUEST)
         raise ToolError(
             code,
             f"{folder} cannot be written: {error.strerror or error}.",
             hint="Name another folder, or set CLEATS_CACHE_DIR to a place with room.",
-            retryable=error.errno in _DISK_FULL_ERRNOS,
+            retryable=code is ErrorCode.INTERNAL,
         ) from error
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from anyio import to_thread
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Tool, declare_tools
+from cleats.contract.tools import Context, Tool
 from cleats.settings import Settings
+from cleats.system.tool_tables import ToolTable
 from cleats.toolsets.code.downloads import libraries
 from cleats.toolsets.code.downloads.sources import DownloadPolicy, DownloadSource, parse_source
 from cleats.toolsets.code.downloads.targets import DownloadFolders
@@ -175,7 +176,7 @@ class DownloadTools:
             "download_extensions": self.download_extension,
             "verify_extensions": self.verify_extension,
         }
-        return declare_tools(Path(__file__).with_suffix(".json").read_bytes(), handlers)
+        return ToolTable(Path(__file__).parent).make_tools(handlers)
 
 
 def _resolve_extension_folder(

@@ -119,10 +119,10 @@ class ShowTool(MaintenanceTool):
             lines = f"startLine {location['start']}, endLine {location['end'] or location['start']}"
             hint = f"Lines are arguments of their own: path {location['path']}, {lines}."
             return ToolError(error.code, error.message, hint=hint)
+        if error.code is not ErrorCode.NOT_FOUND:
+            return error
         lease = self._environment.indexes.open_store(repository).lease_current()
-        if lease is None or error.code is not ErrorCode.NOT_FOUND:
-            if lease is not None:
-                lease.close()
+        if lease is None:
             return error
         from cleats.toolsets.code.discovery.tree import escape_path  # noqa: PLC0415
         from cleats.toolsets.code.index.catalogue import IndexCatalogue  # noqa: PLC0415

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from cleats.contract.tools import Tool, declare_tools
+from cleats.contract.tools import Tool
+from cleats.system.tool_tables import ToolTable
 from cleats.toolsets.code.maintenance.bootstrap import BootstrapTool
 from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment
 from cleats.toolsets.code.maintenance.removal import RemovalTools
@@ -26,4 +27,4 @@ def create_maintenance_tools(environment: MaintenanceEnvironment) -> tuple[Tool,
         "bootstrap": BootstrapTool(environment).run,
         "workspace_status": WorkspaceTool(environment).report_status,
     }
-    return declare_tools(Path(__file__).with_suffix(".json").read_bytes(), handlers)
+    return ToolTable(Path(__file__).parent).make_tools(handlers)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 ArgumentTopic = Literal["query", "place", "declaration", "body", "risk", "history", "records", "results"]
 
@@ -45,19 +46,28 @@ _SEPARATORS_BY_MATCHER: Final[Mapping[Matcher, str]] = {
 """Separators of the values of a filter, unless it takes one value only."""
 
 
-class SearchArgument(Struct, frozen=True):
+class SearchArgument(Struct, forbid_unknown_fields=True):
     """One argument: its name, its texts for people, and its filter if it has one."""
 
     name: str
-    flag: str
-    """The flag on the command line; empty for the query itself."""
     description: str
-    schema: Mapping[str, Any]
-    matcher: Matcher | None
-    column: str
-    separators: str
-    """Characters between alternative values."""
-    topic: ArgumentTopic
+    flag: str = "--"
+    """The flag on the command line, completed from the name by default; empty for the query itself."""
+    schema: Mapping[str, Any] = field(default_factory=_TEXT_SCHEMA.copy)
+    matcher: Matcher | None = None
+    column: str = ""
+    takes_one: bool = False
+    topic: ArgumentTopic = "query"
+
+    def __post_init__(self) -> None:
+        if self.flag == "--":
+            self.flag += "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in self.name)
+        self.column = self.column or self.name if self.matcher else ""
+
+    @property
+    def separators(self) -> str:
+        """Characters between alternative values."""
+        return _SEPARATORS_BY_MATCHER.get(self.matcher, "") if self.matcher and not self.takes_one else ""
 
     @property
     def property_schema(self) -> dict[str, Any]:
@@ -65,36 +75,17 @@ class SearchArgument(Struct, frozen=True):
         return {**self.schema, "description": self.description}
 
 
-class _ArgumentRow(Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    description: str
-    flag: str | None = None
-    schema: dict[str, Any] | None = None
-    matcher: Matcher | None = None
-    column: str = ""
-    takes_one: bool = False
-
-    def make_argument(self, topic: ArgumentTopic) -> SearchArgument:
-        flag = self.flag
-        if flag is None:
-            flag = "--" + "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in self.name)
-        schema = _TEXT_SCHEMA if self.schema is None else self.schema
-        column = self.column or self.name if self.matcher else ""
-        separators = _SEPARATORS_BY_MATCHER.get(self.matcher, "") if self.matcher and not self.takes_one else ""
-        return SearchArgument(self.name, flag, self.description, schema, self.matcher, column, separators, topic)
-
-
 class _TopicRows(Struct, frozen=True, forbid_unknown_fields=True):
     topic: ArgumentTopic
     title: str
-    arguments: list[_ArgumentRow]
+    arguments: list[SearchArgument]
 
 
 _TOPICS: Final = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=list[_TopicRows])
 
 TOPIC_TITLES: Final[Mapping[ArgumentTopic, str]] = {rows.topic: rows.title for rows in _TOPICS}
 
-SEARCH_ARGUMENTS: Final = tuple(row.make_argument(rows.topic) for rows in _TOPICS for row in rows.arguments)
+SEARCH_ARGUMENTS: Final = tuple(replace(row, topic=rows.topic) for rows in _TOPICS for row in rows.arguments)
 
 ARGUMENTS_BY_NAME: Final = {argument.name: argument for argument in SEARCH_ARGUMENTS}
 FILTER_ARGUMENTS: Final = tuple(argument for argument in SEARCH_ARGUMENTS if argument.matcher)

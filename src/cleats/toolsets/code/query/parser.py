@@ -22,15 +22,16 @@ from msgspec import Struct
 from cleats.toolsets.code.index.tokens import STOP_WORDS
 from cleats.toolsets.code.query.tree import (
     QUERY_OPERATORS,
+    And,
     Not,
+    Or,
     ParsedQuery,
     Phrase,
     QueryError,
     QueryNode,
     Question,
     Term,
-    make_conjunction,
-    make_disjunction,
+    join_nodes,
 )
 
 MAX_NESTING_DEPTH: Final = 40
@@ -41,6 +42,7 @@ MAX_FORMULA_WORDS: Final = 400
 
 QUOTED_PATTERN: Final = re.compile(r'"(?P<words>(?:\\.|[^"\\])*)"', re.DOTALL)
 _ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
+_NEGATED_PATTERN = re.compile(r'["(\w]')
 
 
 def parse_formula(text: str) -> QueryNode:
@@ -70,15 +72,11 @@ def _tokenize(text: str) -> Iterator[_FormulaToken]:
         character = text[position]
         if character.isspace():
             position += 1
-        elif character == "(":
-            depth += 1
-            yield _FormulaToken("(", character, position)
+        elif character == "(" or (character == ")" and depth):
+            depth += 1 if character == "(" else -1
+            yield _FormulaToken(character, character, position)
             position += 1
-        elif character == ")" and depth:
-            depth -= 1
-            yield _FormulaToken(")", character, position)
-            position += 1
-        elif character in "-!" and _is_negation(text, position):
+        elif character in "-!" and _NEGATED_PATTERN.match(text, position + 1):
             yield _FormulaToken("not", character, position)
             position += 1
         elif character == '"':
@@ -100,11 +98,6 @@ def _classify_word(text: str, position: int) -> Iterator[_FormulaToken]:
         raise QueryError("a parenthesis closes nothing", position, "Open it before, or leave it out.")
     elif any(character.isalnum() for character in text):  # anything else is punctuation: nothing to find
         yield _FormulaToken("word", text, position)
-
-
-def _is_negation(text: str, position: int) -> bool:
-    following = text[position + 1 : position + 2]
-    return following in {'"', "("} if not following.isalnum() and following != "_" else True
 
 
 def _find_word_end(text: str, start: int, *, in_group: bool) -> int:
@@ -143,14 +136,15 @@ class _FormulaParser:
         nodes = [self._parse_all(depth)]
         while self._accept("or"):
             nodes.append(self._parse_all(depth))
-        return make_disjunction(*nodes)
+        return join_nodes(Or, nodes)
 
     def _parse_all(self, depth: int) -> QueryNode:
         nodes = [self._parse_one(depth)]
         while (token := self._peek()) is not None and token.kind not in {"or", ")"}:
             self._accept("and")
             nodes.append(self._parse_one(depth))
-        return make_conjunction(*([node for node in nodes if not _is_stop_word(node)] or nodes))
+        telling = [node for node in nodes if not (isinstance(node, Term) and node.text.lower() in STOP_WORDS)]
+        return join_nodes(And, telling or nodes)
 
     def _parse_one(self, depth: int) -> QueryNode:
         token = self._peek()
@@ -162,19 +156,16 @@ class _FormulaParser:
         match token.kind:
             case "word":
                 return Term(token.text)
+            case "phrase" if not any(map(str.isalnum, token.text)):
+                raise QueryError("a phrase has no word in it", token.position, "Put words between quotes.")
             case "phrase":
-                return self._parse_phrase(token)
+                return Phrase(token.text)
             case "not":
                 return Not(self._parse_one(depth + 1))
             case "(":
                 return self._parse_group(token, depth)
             case _:
                 raise _dangling_error(token)
-
-    def _parse_phrase(self, token: _FormulaToken) -> Phrase:
-        if not any(character.isalnum() for character in token.text):
-            raise QueryError("a phrase has no word in it", token.position, "Put words between quotes.")
-        return Phrase(token.text)
 
     def _parse_group(self, opened: _FormulaToken, depth: int) -> QueryNode:
         if (token := self._peek()) is not None and token.kind == ")":
@@ -193,10 +184,6 @@ class _FormulaParser:
             return False
         self._index += 1
         return True
-
-
-def _is_stop_word(node: QueryNode) -> bool:
-    return isinstance(node, Term) and node.text.lower() in STOP_WORDS
 
 
 def _dangling_error(token: _FormulaToken) -> QueryError:

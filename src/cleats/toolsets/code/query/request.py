@@ -138,17 +138,16 @@ def parse_request(
         ToolError: INVALID_REQUEST, an argument is invalid; the message names it and the reason.
     """
     text = str(arguments["query"]).strip()
-    cased = bool(arguments.get("case"))
-    use_meaning = arguments.get("ann")
+    limits, use_meaning = choose_limits(arguments), arguments.get("ann")
     return SearchRequest(
         text=text,
         query=parse_query(text),
         modes=MODES_BY_ARGUMENT[arguments.get("mode") or "both"],
         filters=tuple(_make_filters(arguments, roots)),
         branch=str(arguments.get("branch") or ""),
-        cased=cased or bool(arguments.get("caseTokens")),
-        top=choose_limits(arguments).code,
-        other_top=choose_limits(arguments).other,
+        cased=bool(arguments.get("case") or arguments.get("caseTokens")),
+        top=limits.code,
+        other_top=limits.other,
         context=int(arguments.get("context") or 0),
         output=arguments.get("output") or "compact",
         use_meaning=True if use_meaning is None else bool(use_meaning),
@@ -184,7 +183,10 @@ def _make_conditions(
         case "language":
             yield TextCondition(tuple(_resolve_languages(argument, value)), "is", cased=True)
         case "path" | "file" | "extension":
-            yield from _compile_path_conditions(argument, _split_values(argument, value), roots, cased=cased)
+            # A regular expression may hold what separates values.
+            is_regex = isinstance(value, str) and re.fullmatch(r"!?/.*/[imsu]*", value, re.DOTALL)
+            texts = (value,) if is_regex else _split_texts(argument, value)
+            yield from _compile_path_conditions(argument, texts, roots, cased=cased)
         case "least":
             yield MinimumCondition(value)
         case "since":
@@ -227,12 +229,6 @@ def _suggest_nearest(text: str, candidates: Iterable[str]) -> str:
     unique_names = list(dict.fromkeys(candidates))
     near = get_close_matches(text.lower(), unique_names, n=3, cutoff=0.5) or sorted(unique_names)[:8]
     return f"Did you mean {' or '.join(near)}?"
-
-
-def _split_values(argument: SearchArgument, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) and re.fullmatch(r"!?/.*/[imsu]*", value, re.DOTALL):
-        return (value,)  # a regular expression may hold what separates values
-    return _split_texts(argument, value)
 
 
 def _resolve_path(text: str) -> Path:

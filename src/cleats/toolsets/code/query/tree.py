@@ -1,6 +1,6 @@
 """The tree of a parsed query; its text parses back to the same tree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -106,13 +106,7 @@ def iterate_leaves(node: ParsedQuery | QueryNode, *, negated: bool = False) -> I
                 yield from iterate_leaves(child, negated=negated)
 
 
-def make_conjunction(*nodes: QueryNode) -> QueryNode:
-    """Join nodes with AND, flattened; a single node is returned as it is."""
-    flat = tuple(child for node in nodes for child in (node.nodes if isinstance(node, And) else (node,)))
-    return flat[0] if len(flat) == 1 else And(flat)
-
-
-def make_disjunction(*nodes: QueryNode) -> QueryNode:
-    """Join nodes with OR, flattened; a single node is returned as it is."""
-    flat = tuple(child for node in nodes for child in (node.nodes if isinstance(node, Or) else (node,)))
-    return flat[0] if len(flat) == 1 else Or(flat)
+def join_nodes(operator: type[And | Or], nodes: Iterable[QueryNode]) -> QueryNode:
+    """Join nodes with an operator, flattened; a single node is returned as it is."""
+    flat = tuple(child for node in nodes for child in (node.nodes if isinstance(node, operator) else (node,)))
+    return flat[0] if len(flat) == 1 else operator(flat)

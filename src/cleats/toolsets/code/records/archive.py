@@ -14,11 +14,13 @@ valid record is ignored.
 
 import errno
 import os
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, Protocol, get_args
 
 import msgspec
 
@@ -37,10 +39,6 @@ from cleats.toolsets.code.repository import Repository
 if TYPE_CHECKING:
     from cleats.system.atomic_files import FileBatch
     from cleats.toolsets.code.discovery.files import DiscoveredFile
-
-from contextlib import AbstractContextManager
-from itertools import islice
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 RecordChange = Literal["created", "updated", "unchanged"]
 
@@ -111,6 +109,7 @@ VIRTUAL_FOLDER: Final = ".cleats/records"
 """The folder under which the index shows records; the repository does not have it."""
 
 RECORD_SUFFIX: Final = ".json"
+_RECORD_NAME_PATTERN: Final = re.compile(RECORD_ID_PATTERN.pattern + re.escape(RECORD_SUFFIX))
 
 DISK_FULL_ERRNOS: Final = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a disk without free space."""
@@ -151,10 +150,8 @@ class RecordArchive:
         """Return the record with an id, or None."""
         if not RECORD_ID_PATTERN.fullmatch(record_id):
             return None
-        for folder_name in FOLDERS_BY_TYPE.values():
-            if record := _read_record(self.folder / folder_name / f"{record_id}{RECORD_SUFFIX}"):
-                return record
-        return None
+        paths = (self.folder / name / f"{record_id}{RECORD_SUFFIX}" for name in FOLDERS_BY_TYPE.values())
+        return next(filter(None, map(_read_record, paths)), None)
 
     def find_ids(self, prefix: str) -> list[str]:
         """Return the ids of all records that start with a prefix."""
@@ -165,9 +162,7 @@ class RecordArchive:
 
     def iter_records(self, kind: RecordType) -> Iterator[TriageRecord]:
         """Yield all findings or all decisions, ordered by id."""
-        for entry in self._list_entries(kind):
-            if record := _read_record(Path(entry.path)):
-                yield record
+        yield from filter(None, (_read_record(Path(entry.path)) for entry in self._list_entries(kind)))
 
     @contextmanager
     def open_writer(self) -> Iterator["ArchiveWriter"]:
@@ -230,11 +225,11 @@ class RecordArchive:
     def _list_entries(self, kind: RecordType) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(self.folder / FOLDERS_BY_TYPE[kind]) as entries:
-                record_entries = [dir_entry for dir_entry in entries if _is_record_name(dir_entry.name)]
+                regular_files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
         except OSError:
             return []
-        regular_files = [dir_entry for dir_entry in record_entries if dir_entry.is_file(follow_symlinks=False)]
-        return sorted(regular_files, key=lambda entry: entry.name)
+        record_entries = [entry for entry in regular_files if _RECORD_NAME_PATTERN.fullmatch(entry.name)]
+        return sorted(record_entries, key=lambda entry: entry.name)
 
 
 @dataclass(frozen=True)
@@ -271,10 +266,6 @@ def build_write_error(folder: Path, error: OSError, setting: str) -> ToolError:
         f"Records cannot be written to {folder}: {error.strerror}.",
         hint=f"Make room and allow it, or set {setting} to another folder.",
     )
-
-
-def _is_record_name(name: str) -> bool:
-    return name.endswith(RECORD_SUFFIX) and RECORD_ID_PATTERN.fullmatch(name.removesuffix(RECORD_SUFFIX)) is not None
 
 
 def _read_record(path: Path) -> TriageRecord | None:

@@ -218,6 +218,8 @@ def _format_headline(record: TriageRecord) -> str:
 
 def _render_lines(record: TriageRecord) -> Iterator[str]:
     vuln, package, asset = record.vuln, record.package, record.asset
+    cvss = vuln.cvss or Cvss()
+    score = "" if cvss.score is None else f"CVSS {cvss.score:g}"
     headline = _format_headline(record)
     yield f"# {record.name}" if headline == record.name else f"# {record.name}: {headline}"
     yield ""
@@ -227,7 +229,7 @@ def _render_lines(record: TriageRecord) -> Iterator[str]:
         ("Record", f"{record.record_type} {record.record_id} from {record.source}"),
         ("CVE", vuln.cve),
         ("Also known as", ", ".join(alias for alias in vuln.aliases if alias not in (vuln.cve, vuln.vuln_id))),
-        ("Severity", _format_severity(record)),
+        ("Severity", ", ".join(filter(None, (vuln.severity, score, cvss.vector)))),
         ("Status", record.status),
         ("Weakness", ", ".join(vuln.cwe)),
     )
@@ -261,13 +263,6 @@ def _render_rows(*rows: tuple[str, str]) -> Iterator[str]:
     items = [f"- {name}: {value}" for name, value in rows if value]
     if items:
         yield from (*items, "")
-
-
-def _format_severity(record: TriageRecord) -> str:
-    cvss = record.vuln.cvss
-    score = f"CVSS {cvss.score:g}" if cvss and cvss.score is not None else ""
-    vector = cvss.vector if cvss else ""
-    return ", ".join(filter(None, (record.vuln.severity, score, vector)))
 
 
 def _render_decision(decision: Decision) -> Iterator[str]:

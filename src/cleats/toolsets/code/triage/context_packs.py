@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Tool, declare_tools
+from cleats.contract.tools import Context, Tool
 from cleats.system import atomic_files
 from cleats.system.processes import blocking
 from cleats.system.safe_paths import check_path_name
+from cleats.system.tool_tables import ToolTable
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.records.archive import RecordStore
 from cleats.toolsets.code.repository import Repository
@@ -98,7 +99,7 @@ class ContextPackTool:
             return []
 
     def tools(self) -> tuple[Tool, ...]:
-        return declare_tools(Path(__file__).with_name("tools.json").read_bytes(), {"triage_context_pack": self.pack})
+        return ToolTable(Path(__file__).parent).make_tools({"triage_context_pack": self.pack})
 
 
 PACK_SUFFIX: Final = ".json"
@@ -125,11 +126,7 @@ def resolve_target(out_path: str, root: Path, folders: Sequence[Path]) -> Path:
         existing = path.lstat() if os.path.lexists(path) else None
     except (OSError, ValueError, RuntimeError) as error:
         raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, "is no path") from error
-    containing_folders = [
-        allowed_folder
-        for allowed_folder in allowed_folders
-        if path != allowed_folder and path.is_relative_to(allowed_folder)
-    ]
+    containing_folders = [folder for folder in allowed_folders if folder in path.parents]
     if not containing_folders:
         raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "is neither in the repository nor in the data folder")
     if any(GIT_FOLDER_NAME in path.relative_to(allowed_folder).parts for allowed_folder in containing_folders):

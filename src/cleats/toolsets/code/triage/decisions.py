@@ -97,13 +97,8 @@ def apply_meta(record: TriageRecord, meta: Mapping[str, Any]) -> None:
         elif name in EXPOSURE_FIELDS:
             setattr(record.exposure, EXPOSURE_FIELDS[name], value)
         else:
-            record.labels = {**record.labels, name: _format_label(value)}
-
-
-def _format_label(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return to_line(value)
+            text = str(value).lower() if isinstance(value, bool) else to_line(value)
+            record.labels = {**record.labels, name: text}
 
 
 MAX_SHOWN_DECISIONS: Final = 5

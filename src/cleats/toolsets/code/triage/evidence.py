@@ -138,13 +138,9 @@ def gather_evidence(
         answer = _run_probe(engine, probe, semantic=semantic)
         for mode in probe.modes:
             hits = [_summarize_hit(hit) for hit in answer.get(ANSWER_KEYS_BY_MODE[mode], ())]
-            entries.append(_build_entry(probe, mode, hits))
+            entry = {"query": probe.query, "mode": mode, "about": probe.about, "hits": hits}
+            entries.append({**entry, "filters": dict(probe.filters)} if probe.filters else entry)
     return entries
-
-
-def _build_entry(probe: Probe, mode: str, hits: list[dict[str, Any]]) -> dict[str, Any]:
-    entry = {"query": probe.query, "mode": mode, "about": probe.about, "hits": hits}
-    return {**entry, "filters": dict(probe.filters)} if probe.filters else entry
 
 
 def _run_probe(engine: "SearchEngine", probe: Probe, *, semantic: bool | None) -> dict[str, Any]:
@@ -179,11 +175,8 @@ def _find_located_code(engine: "SearchEngine", root: Path, finding: TriageRecord
     with engine.hit_source.open_reader() as reading:
         for location in islice(locations, MAX_LOCATIONS):
             path = strip_root(root, location.path).removeprefix("/").removeprefix("./")
-            matches = list(
-                reading.catalogue.connection.execute(
-                    _SELECT_ENCLOSING_CHUNK_SQL, (path, location.start_line, location.start_line)
-                )
-            )
+            values = (path, location.start_line, location.start_line)
+            matches = list(reading.catalogue.connection.execute(_SELECT_ENCLOSING_CHUNK_SQL, values))
             rows = [reading.read_row(path, ordinal) for (ordinal,) in matches]
             yield {
                 "query": f"{path}:{location.start_line}",

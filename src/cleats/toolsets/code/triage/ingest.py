@@ -51,10 +51,6 @@ def read_documents(input_path: str, root: Path) -> Documents:
     Raises:
         ToolError: NOT_FOUND if there is no such file; INVALID_REQUEST if it is not a JSON file or too large.
     """
-    return parse_documents(input_path, _read_bytes(input_path, root))
-
-
-def _read_bytes(input_path: str, root: Path) -> bytes:
     try:
         path = (root / input_path).resolve(strict=True)
         status = path.stat()
@@ -66,7 +62,7 @@ def _read_bytes(input_path: str, root: Path) -> bytes:
                 f"has {status.st_size:,} bytes; {MAX_FILE_BYTES:,} are the most",
                 "Split it: findings are the same in one file or in several.",
             )
-        return read_content(str(path)).data
+        return parse_documents(input_path, read_content(str(path)).data)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ToolError(
             ErrorCode.NOT_FOUND,
@@ -231,23 +227,16 @@ class _IngestSession:
         result.total += 1
         try:
             record = parse_finding(self.source, item)
-        except NotAFinding as error:
-            result.add_error(index, str(error))
-            return
-        except RecursionError:
-            result.add_error(index, "it is nested too deep")
+        except (NotAFinding, RecursionError) as error:
+            result.add_error(index, str(error) if isinstance(error, NotAFinding) else "it is nested too deep")
             return
         if record.record_id in result.records or record.record_id in self.pending:
-            result.duplicates += (
-                1  # the first one counts; otherwise the two would overwrite each other in every ingestion
-            )
+            # The first one counts; otherwise the two would overwrite each other in every ingestion.
+            result.duplicates += 1
             return
         apply_meta(record, self.meta)
-        self._relativize_paths(record)
         self.pending[record.record_id] = record
-
-    def _relativize_paths(self, record: TriageRecord) -> None:
-        """Make paths relative to the repository, so that they are the same on every machine."""
+        # Paths are relative to the repository, so that they are the same on every machine.
         for location in record.locations:
             location.path = strip_root(self.root, location.path)
         record.package.manifest_path = strip_root(self.root, record.package.manifest_path)

@@ -7,17 +7,18 @@ import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from anyio import from_thread, to_thread
 from msgspec.structs import replace
 
-from cleats.contract.tools import Context, Tool, declare_tools
+from cleats.contract.tools import Context, Tool
+from cleats.system.tool_tables import ToolTable
 from cleats.toolsets.code.index.options import expand_mode
 from cleats.toolsets.code.index.progress import create_progress_reporter
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.index.tool import build_unused_argument_error
-from cleats.toolsets.code.records.archive import RecordArchive, RecordStore, virtual_path
+from cleats.toolsets.code.records.archive import RecordArchive, RecordChange, RecordStore, virtual_path
 from cleats.toolsets.code.repository import Repository
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class TriageTools:
 
     def tools(self) -> tuple[Tool, ...]:
         handlers = {"triage_ingest": self.ingest, "triage_decision": self.decide}
-        return declare_tools(Path(__file__).with_name("tools.json").read_bytes(), handlers)
+        return ToolTable(Path(__file__).parent).make_tools(handlers)
 
 
 def _ingest_file(
@@ -149,9 +150,7 @@ def _build_answer(archive: RecordArchive, result: "IngestResult") -> dict[str, A
     return {
         "total": result.total,
         "written": result.changes["created"] + result.changes["updated"],
-        "created": result.changes["created"],
-        "updated": result.changes["updated"],
-        "unchanged": result.changes["unchanged"],
+        **{change: result.changes[change] for change in get_args(RecordChange)},
         "duplicates": result.duplicates,
         "errors": result.errors,
         "recordIds": [record_id for record_id, _ in listed_records],

@@ -131,11 +131,9 @@ def find_advisory_id(value: Any) -> str:
 
 def find_cwes(*values: Any) -> list[str]:
     """Return the weaknesses named in texts, tags and numbers, as `CWE-79`."""
-    cwe_ids: dict[str, None] = {}
-    for value in values:
-        for item in value if isinstance(value, list) else [value]:
-            text = f"CWE-{item}" if type(item) is int else to_line(item)
-            cwe_ids |= dict.fromkeys(f"CWE-{digits}" for digits in _CWE_PATTERN.findall(text))
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    texts = [f"CWE-{item}" if type(item) is int else to_line(item) for item in items]
+    cwe_ids = dict.fromkeys(f"CWE-{digits}" for text in texts for digits in _CWE_PATTERN.findall(text))
     return list(cwe_ids)[:MAX_LIST_ITEMS]
 
 
@@ -220,10 +218,8 @@ def read_lines(item: Any, paths: str) -> list[str]:
     values: list[Any] = []
     for path in _parse_paths(paths):
         value = _read_first(item, path)
-        if path.is_list:
-            values += (get_nested(entry, *path.item_keys) for entry in (value if isinstance(value, list) else [value]))
-        else:
-            values.append(value)
+        entries = value if path.is_list and isinstance(value, list) else [value]
+        values += (get_nested(entry, *path.item_keys) for entry in entries)
     return to_lines(values)
 
 
@@ -232,15 +228,13 @@ def read_text(item: Any, paths: str) -> str:
     return next((text for path in _parse_paths(paths) if (text := to_text(_read_first(item, path)))), "")
 
 
-def _read_cwes(item: Any, paths: str) -> list[str]:
-    return find_cwes(*(read_lines(item, path) if "[]" in path else read_value(item, path) for path in paths.split()))
-
-
 _FIELD_READERS: Final[Mapping[str, FieldReader]] = {
     **dict.fromkeys(("aliases", "references", "compensating_controls"), read_lines),
     **dict.fromkeys(("labels", "tags"), lambda item, path: to_text_mapping(read_value(item, path))),
     "cve": lambda item, paths: find_cve(read_lines(item, paths)),
-    "cwe": _read_cwes,
+    "cwe": lambda item, paths: find_cwes(
+        *(read_lines(item, path) if "[]" in path else read_value(item, path) for path in paths.split())
+    ),
     "description": read_text,
     "ecosystem": lambda item, paths: normalize_ecosystem(read_line(item, paths)),
     "internet_exposed": lambda item, path: value if isinstance(value := read_value(item, path), bool) else None,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cleats.toolsets.code.analysis.facts import CallArgument, Chunk, DataFlowStep, Invocation
 from cleats.toolsets.code.analysis.risk import function_flows, summary
 from cleats.toolsets.code.analysis.risk.function_flows import summarize_chunk
-from cleats.toolsets.code.analysis.risk.linking import solve_function
+from cleats.toolsets.code.analysis.risk.linking import FunctionSolver
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
 from tests.support.risk_steps import (
     RISK_RULES,
@@ -410,4 +410,4 @@ def test_whatever_the_steps_every_number_names_a_node(steps: list[DataFlowStep],
         nodes = [n for sink in result.sinks for n in sink.nodes] + result.returns
         nodes += [n for one in result.calls for call_input in one.inputs for n in call_input.nodes]
         assert all(0 <= node < count for node in nodes)
-        assert solve_function(result, "a.py", {}).flows == solve_function(result, "a.py", {}).flows
+        assert FunctionSolver(result, "a.py", {}).solve().flows == FunctionSolver(result, "a.py", {}).solve().flows

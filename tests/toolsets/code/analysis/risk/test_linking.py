@@ -344,7 +344,7 @@ def test_a_value_that_comes_back_in_a_loop_is_followed() -> None:
         ],
     )
 
-    assert [str(flow) for flow in linking.solve_function(summary, "a.py", {}).flows] == ["s->k"]
+    assert [str(flow) for flow in linking.FunctionSolver(summary, "a.py", {}).solve().flows] == ["s->k"]
 
 
 # What is known between builds

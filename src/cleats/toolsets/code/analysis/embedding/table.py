@@ -14,12 +14,13 @@ Invariants:
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import chain, islice
 from math import log
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,19 +118,7 @@ REPEAT_WEIGHTS: Final = np.array([0, *(round(4 * (1 + log(count))) for count in 
 """The weight of a word by the number of times it occurs in a text; it stops growing at 64."""
 
 MAX_CACHED_WORDS: Final = 200_000
-"""The most words whose rows are cached; the cache is cleared when it is full."""
-
-
-class _WordRowCache(dict[str, tuple[int, ...]]):
-    def __init__(self, row_by_word: Mapping[str, int]) -> None:
-        super().__init__()
-        self._row_by_word = row_by_word
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        if len(self) >= MAX_CACHED_WORDS:
-            self.clear()
-        rows = self[word] = find_rows(word, self._row_by_word)
-        return rows
+"""The most words whose rows are cached."""
 
 
 BLOCK_TEXTS: Final = 64
@@ -146,10 +135,11 @@ class WordTable:
     row_by_word: Mapping[str, int]
     fingerprint: str
     """An id that changes whenever stored vectors can no longer be compared with new ones."""
-    _row_cache: _WordRowCache = field(init=False, repr=False)
+    find_rows: Callable[[str], tuple[int, ...]] = field(init=False, repr=False)
+    """Returns the rows of a lower-case word."""
 
     def __post_init__(self) -> None:
-        self._row_cache = _WordRowCache(self.row_by_word)
+        self.find_rows = lru_cache(MAX_CACHED_WORDS)(partial(find_rows, row_by_word=self.row_by_word))
 
     @classmethod
     def load(cls, folder: Path = DATA_FOLDER) -> Self:
@@ -163,55 +153,30 @@ class WordTable:
     def dims(self) -> int:
         return int(self.rows.shape[1])
 
-    def encode(
-        self, texts: Sequence[Iterable[str]], names: Sequence[Iterable[str]] = (), paths: Sequence[Iterable[str]] = ()
-    ) -> Vectors:
-        """Return one vector per text, each given as its lower-case words, repeated as they repeat.
-
-        The name and the path of a text have fixed weights, however long the text is; give them for
-        every text or for none.
-        """
-        vectors = np.empty((len(texts), self.dims), dtype=np.int8)
-        for start in range(0, len(texts), BLOCK_TEXTS):
-            block = slice(start, start + BLOCK_TEXTS)
-            parts = zip(PART_WEIGHTS, (texts[block], names[block], paths[block]), strict=True)
-            steps = [weight * _quantize_directions(self._sum_texts(words)) for weight, words in parts if words]
-            weighted_sums: NDArray[np.float64] = np.sum(steps, axis=0)
-            vectors[block] = np.rint(_normalize_lines(weighted_sums) * VECTOR_LENGTH).clip(-127, 127)
-        return vectors
-
     def encode_rows(self, texts: bytes, names: bytes, path: bytes) -> bytes:
-        """Return the vectors of `encode` for the texts of one file as bytes, in fewer steps.
+        """Return the vectors of the texts of one file, one after the other.
 
         All arguments are row numbers in int32; a negative number separates two texts, and two
-        names. The path applies to all texts.
+        names. The path applies to all texts. Names and paths have fixed weights, however long a text is.
         """
-        parts = [_number_rows(part) for part in (texts, names, path)]
-        count = parts[0].lines
-        flat = np.concatenate([part.rows for part in parts])
-        lines = np.concatenate([parts[0].line, parts[1].line + count, parts[2].line + 2 * count])
-        sums = self._sum_lines(lines, flat, 2 * count + 1)
-        steps = _quantize_directions(sums)
+        numbered_parts = [_number_rows(part) for part in (texts, names, path)]
+        (_, text_lines, count), (_, name_lines, _), (_, path_lines, _) = numbered_parts
+        flat = np.concatenate([rows for rows, _, _ in numbered_parts])
+        lines = np.concatenate([text_lines, name_lines + count, path_lines + 2 * count])
+        # Directions are rounded to integers, so that sums of several are exact again.
+        steps = np.rint(_normalize_lines(self._sum_lines(lines, flat, 2 * count + 1)) * DIRECTION_STEPS)
         weighted_sums = PART_WEIGHTS[0] * steps[:count] + PART_WEIGHTS[1] * steps[count : 2 * count]
         weighted_sums += PART_WEIGHTS[2] * steps[2 * count]
         vectors: Vectors = np.rint(_normalize_lines(weighted_sums) * VECTOR_LENGTH).clip(-127, 127).astype(np.int8)
         return vectors.tobytes()
 
-    def find_rows(self, word: str) -> tuple[int, ...]:
-        """Return the rows of a lower-case word."""
-        return self._row_cache[word]
-
     def encode_query(self, words: Iterable[str]) -> NDArray[np.float32]:
         """Return the unrounded direction of a query, with length 1; a query is never stored."""
-        direction: NDArray[np.float32] = _normalize_lines(self._sum_texts([words]))[0].astype(np.float32)
+        word_rows = chain.from_iterable(map(self.find_rows, words))
+        rows = np.fromiter(islice(word_rows, MAX_TEXT_ROWS), dtype=np.int64)
+        sums = self._sum_lines(np.zeros(len(rows), dtype=np.int64), rows, 1)
+        direction: NDArray[np.float32] = _normalize_lines(sums)[0].astype(np.float32)
         return direction
-
-    def _sum_texts(self, texts: Sequence[Iterable[str]]) -> NDArray[np.float32]:
-        text_rows = [self._list_rows(words) for words in texts]
-        sizes = [len(rows) for rows in text_rows]
-        flat = np.fromiter(chain.from_iterable(text_rows), dtype=np.int64, count=sum(sizes))
-        lines = np.repeat(np.arange(len(texts)), sizes)
-        return self._sum_lines(lines, flat, len(texts))
 
     def _sum_lines(self, lines: NDArray[np.int64], rows: NDArray[np.int64], count: int) -> NDArray[np.float32]:
         """Sum the rows of each line, weighted by how often each row occurs there."""
@@ -231,32 +196,17 @@ class WordTable:
             sums[lines[starts[line_block]]] = weighted @ self.rows[used_rows].astype(np.float32)
         return sums
 
-    def _list_rows(self, words: Iterable[str]) -> list[int]:
-        rows = chain.from_iterable(map(self._row_cache.__getitem__, words))
-        return list(islice(rows, MAX_TEXT_ROWS))
 
-
-class _NumberedRows(NamedTuple):
-    rows: NDArray[np.int64]
-    line: NDArray[np.int64]
-    lines: int
-
-
-def _number_rows(data: bytes) -> _NumberedRows:
+def _number_rows(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return the rows of some texts, the number of the text of each row, and the number of texts."""
     numbers = np.frombuffer(data, dtype=np.int32).astype(np.int64)
     is_row = numbers >= 0
     line: NDArray[np.int64] = np.cumsum(~is_row, dtype=np.int64)
     lines = int(line[-1]) + 1 if len(line) else 1
-    if len(numbers) <= MAX_TEXT_ROWS:
-        return _NumberedRows(numbers[is_row], line[is_row], lines)
-    line_starts = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
-    is_row &= np.arange(len(numbers)) - line_starts[line] < MAX_TEXT_ROWS
-    return _NumberedRows(numbers[is_row], line[is_row], lines)
-
-
-def _quantize_directions(sums: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Quantize directions to integers, so that sums of several are exact again."""
-    return np.rint(_normalize_lines(sums) * DIRECTION_STEPS)
+    if len(numbers) > MAX_TEXT_ROWS:
+        line_starts = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
+        is_row &= np.arange(len(numbers)) - line_starts[line] < MAX_TEXT_ROWS
+    return numbers[is_row], line[is_row], lines
 
 
 def _normalize_lines(sums: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

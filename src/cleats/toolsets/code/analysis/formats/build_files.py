@@ -42,16 +42,11 @@ def _read_instruction(outline: Outline, index: int, instruction: str, rest: str)
         for match in _STAGE_PATTERN.finditer(rest):
             outline.add_mention(index, "uses", match[1])
     elif instruction in _KEY_VALUE_INSTRUCTIONS:
-        for key, value in _PAIR_PATTERN.findall(rest) or [_split_env(rest)]:
+        # `ENV NAME value`; an incomplete line may lack either.
+        for key, value in _PAIR_PATTERN.findall(rest) or [[*rest.split(None, 1), "", ""][:2]]:
             outline.add_field(index, f"{instruction}.{key}", value.strip('"'))
     elif instruction in _VALUE_INSTRUCTIONS:
         outline.add_field(index, instruction, rest)
-
-
-def _split_env(rest: str) -> tuple[str, str]:
-    """Split `ENV NAME value`; an incomplete line may lack either."""
-    name, *value = rest.split(None, 1) or [""]
-    return name, "".join(value)
 
 
 def _iterate_instructions(lines: list[str]) -> Iterator[tuple[int, str, str]]:

@@ -6,8 +6,10 @@ one pass over the tokens without building values, YAML by indentation.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from cleats.toolsets.code.analysis.formats.outline import (
     BLOCK_LINES,
@@ -27,8 +29,7 @@ _TOKEN_PATTERN = re.compile(
 )
 
 
-@dataclass(slots=True)
-class JsonLevel:
+class JsonLevel(Struct):
     """An open bracket: the value it belongs to, and the text before its next value."""
 
     path: str
@@ -40,26 +41,15 @@ class JsonLevel:
     """A word that is a key if a colon follows, and otherwise a value."""
 
 
-@dataclass(slots=True)
-class JsonReader:
+class JsonReader(Struct):
     """One pass over a text."""
 
     outline: Outline
-    top_entries: list[DataEntry] = field(default_factory=list)
-    levels: list[JsonLevel] = field(default_factory=list)
+    top_entries: list[DataEntry] = []
+    levels: list[JsonLevel] = []
     field_count: int = 0
 
-    def run(self) -> None:
-        text = "\n".join(self.outline.source.lines)
-        line = offset = 0
-        for match in _TOKEN_PATTERN.finditer(text):
-            line += text.count("\n", offset, match.start())
-            offset = match.start()
-            token = match[0]
-            if not token.startswith(("//", "/*")):
-                self._read_token(token, line)
-
-    def _read_token(self, token: str, line: int) -> None:
+    def read_token(self, token: str, line: int) -> None:
         level = self.levels[-1] if self.levels else None
         if token in "{[":
             self._open_level(level, token == "[", line)
@@ -74,7 +64,8 @@ class JsonReader:
         elif token == ":":
             level.key, level.pending_word = level.pending_word, ""
         else:
-            level.pending_word = _unquote_word(token)
+            bare = token[: MAX_VALUE_CHARS + 2]
+            level.pending_word = bare.strip(bare[0]) if bare[0] in "\"'" else bare
             if level.is_list or not level.key:
                 level.key_line = line
 
@@ -113,16 +104,16 @@ class JsonReader:
 
 
 def read_json(outline: Outline) -> None:
-    reader = JsonReader(outline)
-    reader.run()
+    reader, text = JsonReader(outline), outline.source.text
+    line = offset = 0
+    for match in _TOKEN_PATTERN.finditer(text):
+        line += text.count("\n", offset, match.start())
+        offset = match.start()
+        if not match[0].startswith(("//", "/*")):
+            reader.read_token(match[0], line)
     if reader.top_entries:
         reader.top_entries[0].line = 0  # a chunk with only a bracket is useless
     cut_entries(outline, reader.top_entries, len(outline.source.lines) - 1)
-
-
-def _unquote_word(word: str) -> str:
-    bare = word[: MAX_VALUE_CHARS + 2]
-    return bare.strip(bare[0]) if bare[0] in "\"'" else bare
 
 
 _TOML_TABLE_PATTERN = re.compile(r"\s{0,40}\[{1,2}([^\[\]]{1,300})\]{1,2}\s*(?:#.*)?$")
@@ -203,8 +194,8 @@ class YamlLine(NamedTuple):
 
 def read_yaml(outline: Outline) -> None:
     lines = outline.source.lines
-    starts = [0, *(index for index, line in enumerate(lines) if index and _DOCUMENT_START_PATTERN.match(line))]
-    for first, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    starts = [index for index, line in enumerate(lines) if index and _DOCUMENT_START_PATTERN.match(line)]
+    for first, end in pairwise([0, *starts, len(lines)]):
         _read_document(outline, first, end)
 
 

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from cleats.toolsets.code.analysis.formats.data import read_fields
 from cleats.toolsets.code.analysis.formats.outline import Outline, join_first_paragraph
@@ -129,11 +130,17 @@ _MAX_HEADING_LINES = 3
 
 
 def read_markdown(outline: Outline) -> None:
-    MarkdownReader(outline).run()
+    reader, lines = MarkdownReader(outline), outline.source.lines
+    for index in range(reader.skip_front_matter(), len(lines)):
+        reader.read_line(index, lines[index])
+    cut_sections(
+        outline,
+        reader.sections,
+        lambda text: "" if text.startswith(("```", "~~~", "<!--", "|")) else _strip_markup(text),
+    )
 
 
-@dataclass(slots=True)
-class MarkdownReader:
+class MarkdownReader(Struct):
     """One pass over a document."""
 
     outline: Outline
@@ -141,19 +148,9 @@ class MarkdownReader:
     in_comment: bool = False
     paragraph_start: int | None = None
     """The first line of the paragraph that an underline would turn into a heading."""
-    sections: list[Heading] = field(default_factory=list)
+    sections: list[Heading] = []
 
-    def run(self) -> None:
-        lines = self.outline.source.lines
-        for index in range(self._skip_front_matter(), len(lines)):
-            self._read_line(index, lines[index])
-        cut_sections(
-            self.outline,
-            self.sections,
-            lambda text: "" if text.startswith(("```", "~~~", "<!--", "|")) else _strip_markup(text),
-        )
-
-    def _skip_front_matter(self) -> int:
+    def skip_front_matter(self) -> int:
         lines = self.outline.source.lines
         if lines[0].strip() not in ("---", "+++"):
             return 0
@@ -165,7 +162,7 @@ class MarkdownReader:
             read_fields(self.outline, 1, close)
         return close + 1
 
-    def _read_line(self, index: int, line: str) -> None:
+    def read_line(self, index: int, line: str) -> None:
         if self.fence or _FENCE_PATTERN.match(line):
             self.paragraph_start = None
             self._read_fence_line(index, line)
@@ -175,7 +172,9 @@ class MarkdownReader:
             return
         self._collect_links(index, line)
         if heading := _HEADING_PATTERN.match(line):
-            self._add_section(index, index + 1, len(heading[1]), _strip_closing_marks(line[heading.end() :]))
+            text = line[heading.end() :].strip()
+            bare = text.rstrip("#")
+            self._add_section(index, index + 1, len(heading[1]), text if bare and not bare[-1].isspace() else bare)
             self.paragraph_start = None
         elif (underline := _UNDERLINE_PATTERN.match(line)) and self.paragraph_start is not None:
             start, self.paragraph_start = self.paragraph_start, None
@@ -213,12 +212,6 @@ class MarkdownReader:
 
     def _add_section(self, start: int, body: int, level: int, text: str) -> None:
         self.sections.append((start, body, level, _strip_markup(text) or self.outline.source.stem))
-
-
-def _strip_closing_marks(text: str) -> str:
-    bare = text.strip()
-    shorter = bare.rstrip("#")
-    return shorter.strip() if not shorter or shorter[-1].isspace() else bare
 
 
 def _strip_markup(text: str) -> str:

@@ -6,9 +6,10 @@ rules of a style sheet form readable groups, named after the elements that they 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from html import unescape
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from cleats.toolsets.code.analysis.formats.outline import (
     BLOCK_LINES,
@@ -65,7 +66,8 @@ def iterate_tags(text: str, *, html: bool) -> Iterator[MarkupTag]:
         tag = _build_tag(match, line, html=html)
         yield tag
         if html and tag.opens and tag.name in _RAW_TEXT_TAGS:
-            position = _find_raw_end(text, position, tag.name)
+            raw_end = re.compile(rf"</{tag.name}\b", re.IGNORECASE).search(text, position)
+            position = raw_end.start() if raw_end else len(text)
 
 
 def _find_skip_end(text: str, start: int) -> int | None:
@@ -87,11 +89,6 @@ def _build_tag(match: re.Match[str], line: int, *, html: bool) -> MarkupTag:
     return MarkupTag(name, not is_closing, is_closing or is_empty, attributes, *match.span(), line, last)
 
 
-def _find_raw_end(text: str, position: int, name: str) -> int:
-    match = re.compile(rf"</{name}\b", re.IGNORECASE).search(text, position)
-    return len(text) if match is None else match.start()
-
-
 _HEADING_TAGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _SECTION_TAGS: Final = frozenset(
     {"section", "article", "main", "nav", "aside", "header", "footer", "form", "dialog", "template"}
@@ -108,14 +105,13 @@ _INLINE_TAG_PATTERN = re.compile(r"</?(?:a|abbr|b|code|em|i|kbd|small|span|stron
 _ANY_TAG_PATTERN = re.compile(r"<[^<>]*>")
 
 
-@dataclass(slots=True)
-class HtmlReader:
+class HtmlReader(Struct):
     """One pass over a page."""
 
     outline: Outline
     text: str
     section: str = ""
-    ancestors: list[tuple[int, str]] = field(default_factory=list)
+    ancestors: list[tuple[int, str]] = []
     open_tag: MarkupTag | None = None
     """A heading, title, script or style tag whose end is still to come."""
     pending_section: tuple[int, str, str] | None = None
@@ -185,25 +181,24 @@ def _detect_language(tag: MarkupTag) -> str:
     return next((lang for marker, lang in _EMBEDDED_LANGUAGES.items() if marker in type_name.lower()), "")
 
 
-def read_html(outline: Outline) -> None:
-    HtmlReader(outline, "\n".join(outline.source.lines)).run()
-
-
 def _strip_markup(markup: str) -> str:
     return " ".join(unescape(_ANY_TAG_PATTERN.sub(" ", _INLINE_TAG_PATTERN.sub("", markup))).split())[:MAX_DOC_CHARS]
+
+
+def read_html(outline: Outline) -> None:
+    HtmlReader(outline, outline.source.text).run()
 
 
 _NAMING_ATTRIBUTES: Final = ("name", "id", "key", "android:name", "x:key", "include", "artifactid")
 
 
-@dataclass(slots=True)
-class XmlReader:
+class XmlReader(Struct):
     """One pass over a document."""
 
     outline: Outline
     text: str
-    top_entries: list[DataEntry] = field(default_factory=list)
-    open_names: list[str] = field(default_factory=list)
+    top_entries: list[DataEntry] = []
+    open_names: list[str] = []
     open_tag: MarkupTag | None = None
     """The last tag if it was a start tag: the following text may be its content."""
 
@@ -238,7 +233,7 @@ class XmlReader:
 
 
 def read_xml(outline: Outline) -> None:
-    reader = XmlReader(outline, "\n".join(outline.source.lines))
+    reader = XmlReader(outline, outline.source.text)
     reader.run()
     cut_entries(outline, reader.top_entries, len(outline.source.lines) - 1)
 
@@ -254,7 +249,7 @@ _TITLE_PATTERN = re.compile(r"[\w][^\n*]{0,100}")
 
 
 def read_css(outline: Outline) -> None:
-    text = "\n".join(outline.source.lines)
+    text = outline.source.text
     line = offset = depth = rule_start = 0
     group_line: int | None = None
     title = ""
@@ -264,7 +259,9 @@ def read_css(outline: Outline) -> None:
         token = match[0]
         if token.startswith("/*"):
             if depth == 0 and not text[rule_start:offset].strip():
-                group_line, title, rule_start = line, _comment_title(token), match.end()
+                title_match = _TITLE_PATTERN.search(token[:MAX_LINE_CHARS])
+                title = title_match[0].strip(" -=/") if title_match else ""
+                group_line, rule_start = line, match.end()
                 outline.cut(line, "element", title or outline.source.stem)
         elif token == "{":
             if depth == 0:
@@ -279,11 +276,6 @@ def read_css(outline: Outline) -> None:
         if token in "};" and depth == 0:
             rule_start = match.end()
     _collect_css_mentions(outline)
-
-
-def _comment_title(comment: str) -> str:
-    match = _TITLE_PATTERN.search(comment[:MAX_LINE_CHARS])
-    return match[0].strip(" -=/") if match else ""
 
 
 def _collect_css_mentions(outline: Outline) -> None:

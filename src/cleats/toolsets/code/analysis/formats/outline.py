@@ -6,7 +6,6 @@ chunk, single values share one, and a long entry is divided again by its keys.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final, Literal
@@ -27,9 +26,13 @@ class SourceText:
         self.data = data
 
     @cached_property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+    @cached_property
     def lines(self) -> list[str]:
         # A line feed is never part of a UTF-8 sequence, so both ways of splitting agree.
-        return self.data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+        return self.text.split("\n")
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -140,17 +143,11 @@ class Outline(Struct):
             self.imports.append(name[:MAX_VALUE_CHARS])
 
     def build_chunks(self) -> list[Chunk]:
-        chunks = [chunk for cut, last in self._iterate_pieces() for chunk in self._build_piece_chunks(cut, last)]
+        cuts = {0: OutlineCut(0, self.kind, self.name or self.source.stem), **self._cuts}
+        bounds = pairwise([*sorted(cuts), len(self.source.lines)])
+        chunks = [chunk for line, end in bounds for chunk in self._build_piece_chunks(cuts[line], end - 1)]
         self._attach_mentions(chunks)
         return chunks
-
-    def _iterate_pieces(self) -> Iterator[tuple[OutlineCut, int]]:
-        cuts = [self._cuts[line] for line in sorted(self._cuts)]
-        if not cuts or cuts[0].line > 0:
-            cuts.insert(0, OutlineCut(0, self.kind, self.name or self.source.stem))
-        for cut, next_cut in pairwise(cuts):
-            yield cut, next_cut.line - 1
-        yield cuts[-1], len(self.source.lines) - 1
 
     def _build_piece_chunks(self, cut: OutlineCut, last: int) -> Iterator[Chunk]:
         first, doc = cut.line, cut.doc
@@ -216,8 +213,7 @@ MIN_ELEMENT_LINES: Final = 20
 """Lines from which an unnamed element of a list gets a separate chunk."""
 
 
-@dataclass(slots=True)
-class DataEntry:
+class DataEntry(Struct):
     """A key of the first or second level, and its lines."""
 
     line: int
@@ -226,7 +222,7 @@ class DataEntry:
     body: bool
     """True if the entry holds more than a single value."""
     last: int = 0
-    entries: list["DataEntry"] = field(default_factory=list)
+    entries: list["DataEntry"] = []
 
 
 def cut_entries(outline: Outline, entries: Sequence[DataEntry], last: int, name: str = "") -> None:

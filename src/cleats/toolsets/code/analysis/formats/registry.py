@@ -5,7 +5,7 @@ language engine can parse the page as a program and every position it reports is
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from itertools import islice
 from typing import Final
@@ -18,21 +18,14 @@ _BLANKING_TABLE = bytes(byte if byte == ord("\n") else ord(" ") for byte in rang
 
 def blank_non_script(data: bytes, chunks: list[Chunk], lang: str) -> bytes:
     """Return a page as a program, in which only its scripts of one language are left."""
-    segments: list[bytes] = []
-    position = 0
-    for start, end in _iterate_script_bodies(data, chunks, lang):
-        segments += (data[position:start].translate(_BLANKING_TABLE), data[start:end])
-        position = end
-    return b"".join((*segments, data[position:].translate(_BLANKING_TABLE)))
-
-
-def _iterate_script_bodies(data: bytes, chunks: list[Chunk], lang: str) -> Iterator[tuple[int, int]]:
+    program = bytearray(data.translate(_BLANKING_TABLE))
     for chunk in chunks:
         if chunk.lang == lang:
             start = data.find(b">", chunk.start, chunk.end) + 1
             end = data.rfind(b"</", chunk.start, chunk.end)
             if 0 < start <= end:
-                yield start, end
+                program[start:end] = data[start:end]
+    return bytes(program)
 
 
 def extract_nested(data: bytes, chunks: list[Chunk], lang: str, parse: Callable[[bytes], list[Chunk]]) -> list[Chunk]:
@@ -81,10 +74,9 @@ READERS_BY_LANGUAGE: Final = {lang: reader for langs, reader in _READERS.items()
 
 def extract_structure(lang: str, source: SourceText) -> tuple[list[Chunk], list[str]] | None:
     """Return the chunks and imports of a text, or None if its format has no reader."""
-    reader = READERS_BY_LANGUAGE.get(lang)
-    if reader is None:
+    if lang not in READERS_BY_LANGUAGE:
         return None
-    kind, name = reader
+    kind, name = READERS_BY_LANGUAGE[lang]
     outline = Outline(source, kind)
     module, _, function = name.partition(".")
     read: Callable[..., None] = getattr(import_module(f"{__package__}.{module}"), function)

@@ -6,8 +6,9 @@ a table. Bodies in dollar quotes are code: they stay, but do not end a statement
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from cleats.toolsets.code.analysis.formats.outline import BLOCK_LINES, MentionKind, Outline
 
@@ -51,7 +52,7 @@ _QUOTE_CHARS: Final = '"`[]'
 
 
 def read_sql(outline: Outline) -> None:
-    text = "\n".join(outline.source.lines)
+    text = outline.source.text
     blanked_text = _STRING_OR_COMMENT_PATTERN.sub(_blank_match, text)
     line = offset = 0
     previous = (-BLOCK_LINES, "")
@@ -72,8 +73,7 @@ def _blank_match(match: re.Match[str]) -> str:
     return "\n".join(" " * len(part) for part in match[0].split("\n"))
 
 
-@dataclass(slots=True)
-class SqlSplitter:
+class SqlSplitter(Struct):
     """The boundaries of the statements in a text."""
 
     text: str

@@ -99,7 +99,7 @@ def read_head(root: Path) -> GitHead | None:
     if git_path is None:
         return None
     try:
-        return _read_head_file(_find_git_folder(git_path))
+        return _read_head_file(git_path)
     except (OSError, ValueError):
         state = read_git_state(root)
         return [state.commit, state.branch] if state is not None and state.is_repo else None
@@ -110,13 +110,9 @@ def is_same_head(one: GitHead | None, other: GitHead | None) -> bool:
     return (one and one[:2]) == (other and other[:2])
 
 
-def _find_git_folder(git_path: Path) -> Path:
-    if git_path.is_dir():
-        return git_path
-    return git_path.parent / git_path.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
-
-
 def _read_head_file(git_folder: Path) -> GitHead:
+    if git_folder.is_file():
+        git_folder = git_folder.parent / git_folder.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
     text = (git_folder / "HEAD").read_text(encoding="utf-8").strip()
     shared_folder = git_folder / _read_if_present(git_folder / "commondir").decode().strip()
     shallow = _read_if_present(shared_folder / "shallow")

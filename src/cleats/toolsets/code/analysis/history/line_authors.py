@@ -13,7 +13,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -116,12 +116,10 @@ class GitLogParser:
     def _skip_lines(self, lines: list[bytes], position: int) -> int:
         if lines[position][:1] == b"\\":  # "No newline at end of file", which is not a line of the file
             return position + 1
-        line_count = len(lines) - position
+        step = min(self._pending_removed or self._pending_added, len(lines) - position)
         if self._pending_removed:
-            step = min(self._pending_removed, line_count)
             self._pending_removed -= step
         else:
-            step = min(self._pending_added, line_count)
             self._pending_added -= step
         return position + step
 
@@ -265,7 +263,9 @@ class BlameLedger(Struct):
         if patch.new is None:
             self._mark_removed(patch.old)
             return
-        old_blame = FileBlame(array("I"), whole=True) if patch.old is None else self._find_blame(patch.old)
+        # Nothing is known about the lines of a file that is older than the known history.
+        known_blame = self.files.get(patch.old) if patch.old is not None else None
+        old_blame = known_blame or FileBlame(array("I"), whole=patch.old is None)
         if patch.old != patch.new and patch.moved:
             self._mark_removed(patch.old)
         lines = old_blame.lines
@@ -278,10 +278,6 @@ class BlameLedger(Struct):
         is_complete = old_blame.whole and not patch.opaque
         self.files[patch.new] = FileBlame(lines, is_complete, commit, changes)
         self._removed_paths.discard(patch.new)
-
-    def _find_blame(self, path: bytes) -> FileBlame:
-        # Nothing is known about the lines of a file that is older than the known history.
-        return self.files.get(path) or FileBlame(array("I"), whole=False)
 
     def _mark_removed(self, path: bytes | None) -> None:
         if path is not None and path in self.files:
@@ -338,11 +334,8 @@ _SavedLedger: TypeAlias = tuple[int, str, bool, int, str, bytes, bytes, bytes, l
 
 
 def _encode_runs(lines: "array[int]") -> bytes:
-    encoded: array[int] = array("I")
-    for commit, run in groupby(lines):
-        encoded.append(commit)
-        encoded.append(sum(1 for _ in run))
-    return encoded.tobytes()
+    runs = ((commit, sum(1 for _ in run)) for commit, run in groupby(lines))
+    return array("I", chain.from_iterable(runs)).tobytes()
 
 
 def _decode_runs(runs: bytes) -> "array[int]":

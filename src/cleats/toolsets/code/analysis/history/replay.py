@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from cleats.system.git import GitError, ReadOnlyGit, SilentGitError
+from cleats.toolsets.code.analysis.formats.outline import count_lines
 from cleats.toolsets.code.analysis.history.line_authors import (
     LOG_FORMAT_OPTION,
     BlameLedger,
@@ -102,16 +103,8 @@ def read_work_tree_patches(git: ReadOnlyGit, commit: str) -> list[FilePatch]:
     return [event for event in events if isinstance(event, FilePatch)]
 
 
-class RepositoryLayout(NamedTuple):
-    """The layout of a repository on the disk."""
-
-    shallow: frozenset[str]
-    """The commits at which a shallow clone was cut off."""
-    has_work_tree: bool
-
-
-def read_layout(git: ReadOnlyGit) -> RepositoryLayout:
-    """Read the layout of a repository on the disk.
+def read_layout(git: ReadOnlyGit) -> tuple[frozenset[str], bool]:
+    """Return the commits at which a shallow clone was cut off, and whether there is a work tree.
 
     Raises:
         GitError: Git cannot read it.
@@ -123,7 +116,7 @@ def read_layout(git: ReadOnlyGit) -> RepositoryLayout:
     if is_shallow == "true":
         with suppress(OSError):
             shallow = (git.root / path).read_text("ascii", "replace")
-    return RepositoryLayout(frozenset(shallow.split()), has_work_tree == "true")
+    return frozenset(shallow.split()), has_work_tree == "true"
 
 
 def apply_mailmap(git: ReadOnlyGit, authors: Sequence[str]) -> list[str]:
@@ -243,13 +236,10 @@ class History(Struct):
         try:
             git = ReadOnlyGit.from_root(root)
             shallow, has_work_tree = read_layout(git)
-            old_ledger = None if previous is None else BlameLedger.load(previous)
+            old_ledger = BlameLedger.load(previous) if previous else None
             is_same_commit = old_ledger is not None and old_ledger.tip == commit
-            ledger = None
-            if old_ledger is not None:
-                ledger = extend_history(git, old_ledger, commit, shallow, max_commits)
-            if ledger is None:
-                ledger = read_full_history(git, commit, shallow, max_commits)
+            ledger = extend_history(git, old_ledger, commit, shallow, max_commits) if old_ledger else None
+            ledger = ledger or read_full_history(git, commit, shallow, max_commits)
         except GitError as error:
             return cls([""], [str(error)], BlameLedger())
         history = cls(["", *apply_mailmap(git, ledger.authors[1:])], [], ledger)
@@ -289,7 +279,7 @@ class History(Struct):
         If the text of the file is passed and it has changed since, the result is empty.
         """
         entry = self._find_blame(path)
-        if entry is None or (data is not None and not _has_line_count(entry, data)):
+        if entry is None or (data is not None and entry.whole and len(entry.lines) != count_lines(data)):
             return []
         author_numbers = self._ledger.credits
         numbers = entry.lines[max(0, start_line - 1) : max(0, end_line)]
@@ -326,8 +316,3 @@ class History(Struct):
             self.warnings.append(
                 f"only the newest {ledger.commit_count} commits were read; older lines and files have no author"
             )
-
-
-def _has_line_count(entry: FileBlame, data: bytes) -> bool:
-    unfinished_lines = 0 if data.endswith(b"\n") or not data else 1
-    return not entry.whole or len(entry.lines) == data.count(b"\n") + unfinished_lines

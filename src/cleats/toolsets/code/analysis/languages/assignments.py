@@ -154,11 +154,6 @@ def visit_increment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
     return True
 
 
-def visit_removal(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
-    """Visit a removal such as `del x[0]`."""
-    collect_targets(walk, node, [])
-
-
 def unwrap_single(walk: SyntaxWalker, node: int) -> int:
     """Return the only element of a list of one; any other node itself."""
     if walk.kinds[node] in walk.language.lists and node + 1 < walk.stops[node]:

@@ -126,7 +126,8 @@ def collect_comments(walk: SyntaxWalker) -> list[CommentBlock]:
     runs: list[tuple[int, int, Frame]] = []
     for node, frame in walk.comments:
         start, end = walk.starts[node], walk.ends[node]
-        if runs and runs[-1][2] is frame and _is_continuation(walk, runs[-1], start):
+        gap = walk.data[runs[-1][1] : start] if runs and runs[-1][2] is frame else b"\n\n"
+        if not gap.strip() and gap.count(b"\n") <= 1:
             runs[-1] = (runs[-1][0], end, frame)
         else:
             runs.append((start, end, frame))
@@ -135,11 +136,6 @@ def collect_comments(walk: SyntaxWalker) -> list[CommentBlock]:
             frame.comments.append(text)
             blocks.append(_make_block(walk, (start, end), text, "comment", frame))
     return sorted(blocks, key=lambda block: (block.start, block.end))
-
-
-def _is_continuation(syntax: SyntaxTree, run: tuple[int, int, Frame], start: int) -> bool:
-    gap = syntax.data[run[1] : start]
-    return not gap.strip() and gap.count(b"\n") <= 1
 
 
 def _make_block(

@@ -55,21 +55,17 @@ def _visit_property(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bo
 
 
 def _visit_operator(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    """Visit operators and indexers, whose name is a symbol."""
-    if (parameters_node := walk.find_child(node, "parameters")) == NO_NODE:
-        return False
-    if walk.kinds[node] == "indexer_declaration":
+    """Visit operators, indexers and destructors, whose name has a symbol."""
+    name_node, parameters_node = walk.find_child(node, "name"), walk.find_child(node, "parameters")
+    if walk.kinds[node] == "destructor_declaration" and name_node != NO_NODE:
+        read_declaration(walk, node, node, _METHOD_SYNTAX, f"~{walk.text(name_node)}")
+    elif walk.kinds[node] == "indexer_declaration" and parameters_node != NO_NODE:
         read_declaration(walk, node, node, _PROPERTY_SYNTAX, "this[]")
-        return True
-    head = walk.data[walk.starts[node] : walk.starts[parameters_node]].decode("utf-8", "replace")
-    read_declaration(walk, node, node, _METHOD_SYNTAX, f"operator {head.rpartition('operator')[2].strip()}")
-    return True
-
-
-def _visit_destructor(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    if (name_node := walk.find_child(node, "name")) == NO_NODE:
+    elif parameters_node != NO_NODE:
+        head = walk.data[walk.starts[node] : walk.starts[parameters_node]].decode("utf-8", "replace")
+        read_declaration(walk, node, node, _METHOD_SYNTAX, f"operator {head.rpartition('operator')[2].strip()}")
+    else:
         return False
-    read_declaration(walk, node, node, _METHOD_SYNTAX, f"~{walk.text(name_node)}")
     return True
 
 
@@ -109,7 +105,8 @@ def _visit_inline_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | N
     if name_node == NO_NODE:
         return False
     name = walk.text(name_node)
-    if _is_multiplication(walk, node, type_node):
+    before = walk.data[walk.starts[walk.parents[node]] : walk.starts[node]]
+    if walk.kinds[type_node] == "pointer_type" and not before.strip():  # the argument `a * b`, no pointer `b`
         names = [walk.text(type_node).rstrip("* "), name]
         walk.frame.reads.update(dict.fromkeys(names))
         if flow is not None:
@@ -122,14 +119,6 @@ def _visit_inline_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | N
     if (text := assignments.read_type(walk, type_node)) not in assignments.INFERRED_TYPE_WORDS:
         assignments.record_type(walk, "local", name, text, "annotation")
     return True
-
-
-def _is_multiplication(syntax: SyntaxTree, node: int, type_node: int) -> bool:
-    """Return whether an argument `a * b` was parsed as a declaration of a pointer `b`."""
-    if syntax.kinds[type_node] != "pointer_type":
-        return False
-    argument = syntax.parents[node]
-    return not syntax.data[syntax.starts[argument] : syntax.starts[node]].strip()
 
 
 def _visit_member_initializers(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
@@ -204,8 +193,8 @@ CSHARP = table.load_table(
     hooks={
         "file_scoped_namespace_declaration": _visit_file_namespace,
         "property_declaration": _visit_property,
-        "operator_declaration conversion_operator_declaration indexer_declaration": _visit_operator,
-        "destructor_declaration": _visit_destructor,
+        "operator_declaration conversion_operator_declaration": _visit_operator,
+        "indexer_declaration destructor_declaration": _visit_operator,
         "arrow_expression_clause": _visit_arrow_body,
         "identifier": _visit_identifier,
         "typeof_expression sizeof_expression default_expression": assignments.visit_type,

@@ -10,11 +10,10 @@ from cleats.toolsets.code.analysis.languages.table import (
     CONSTANT_NAME_PATTERN,
     MIN_CONSTANT_LINES,
     TYPE_KINDS,
-    CarrierSyntax,
     DeclarationSyntax,
     ParameterSyntax,
 )
-from cleats.toolsets.code.analysis.languages.walk import NodeAction, SyntaxWalker, ValueFlow, deduplicate_names
+from cleats.toolsets.code.analysis.languages.walk import NodeAction, SyntaxWalker, ValueFlow
 
 MAX_SIGNATURE_CHARS = 400
 """Characters of a signature that are kept."""
@@ -39,17 +38,14 @@ def visit_declaration(walk: SyntaxWalker, node: int, flow: ValueFlow | None, *, 
     if carrier is not None:
         value_node = unwrap_single(walk, walk.find_child(node, carrier.value))
         if (value_kind := walk.kinds[value_node]) in language.closures or value_kind in language.declares:
-            header, row = value_node, _merge_carrier(language.declares.get(value_kind), carrier)
+            base_row = DeclarationSyntax(carrier.kind, parameters=("parameters", "parameter"))
+            base_row = language.declares.get(value_kind, base_row)
+            inside = "method" if base_row.kind == "function" else ""
+            header, row = value_node, replace(base_row, inside=inside, name=(carrier.name,), lines=carrier.lines)
     if row is not None and _is_chunk(walk, node, row) and (name := _read_declared_name(walk, node, header, row)):
         read_declaration(walk, node, header, row, name)
     else:
         otherwise(walk, node, flow)
-
-
-def _merge_carrier(row: DeclarationSyntax | None, carrier: CarrierSyntax) -> DeclarationSyntax:
-    row = row or DeclarationSyntax(carrier.kind, parameters=("parameters", "parameter"))
-    inside = "method" if row.kind == "function" else ""
-    return replace(row, inside=inside, name=(carrier.name,), lines=carrier.lines)
 
 
 def _is_chunk(walk: SyntaxWalker, node: int, row: DeclarationSyntax) -> bool:
@@ -296,18 +292,14 @@ def _read_parameter(walk: SyntaxWalker, node: int, row: ParameterSyntax | None, 
         default = walk.find_child(node, *row.default)
     walk.record_uses(type_node)
     if frame is not None:
-        frame.params += [name for name in deduplicate_names(names) if name not in frame.params]
-        _record_parameter_types(walk, names, type_node, default, frame)
+        frame.params = list(dict.fromkeys([*frame.params, *names]))
+        if type_node != NO_NODE:
+            type_name = read_type(walk, type_node)
+            frame.types.update({TypeFact("param", name, type_name, "annotation"): None for name in names})
+        elif default != NO_NODE and len(names) == 1:
+            infer_type(walk, default, "param", names[0], "default")
     if default != NO_NODE:
         walk.visit(default, None)
-
-
-def _record_parameter_types(walk: SyntaxWalker, names: list[str], type_node: int, default: int, frame: Frame) -> None:
-    for name in names:
-        if type_node != NO_NODE:
-            frame.types[TypeFact("param", name, read_type(walk, type_node), "annotation")] = None
-        elif default != NO_NODE and len(names) == 1:
-            infer_type(walk, default, "param", name, "default")
 
 
 def _collect_names(walk: SyntaxWalker, node: int) -> list[str]:

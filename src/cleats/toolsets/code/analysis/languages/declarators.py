@@ -59,11 +59,8 @@ def find_function_declarator(syntax: SyntaxTree, node: int) -> int:
 
 
 def _find_wrapped_declarator(syntax: SyntaxTree, node: int) -> int:
-    for child in syntax.children(node):
-        kind = syntax.kinds[child]
-        if kind.endswith("_declarator") or kind in NAME_KINDS:
-            return child
-    return NO_NODE
+    kinds = ((child, syntax.kinds[child]) for child in syntax.children(node))
+    return next((child for child, kind in kinds if kind.endswith("_declarator") or kind in NAME_KINDS), NO_NODE)
 
 
 def visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:

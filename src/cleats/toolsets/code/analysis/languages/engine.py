@@ -171,7 +171,7 @@ def _build_plan(language: Language) -> WalkPlan:
 
     add_action(language.ignored, lambda *_: None)
     add_action(language.types | language.type_names, assignments.visit_type)
-    add_action(language.names, _visit_name)
+    add_action(language.names, lambda walk, node, flow: walk.record_read(walk.text(node), flow))
     add_action([*language.members, *language.indexes], _visit_path)
     add_action(language.calls, SyntaxWalker.visit_call)
     add_action(language.texts, _visit_text)
@@ -181,13 +181,14 @@ def _build_plan(language: Language) -> WalkPlan:
     add_action(language.throws, _visit_throw)
     add_action(language.awaits, _visit_await)
     add_action(language.yields, _visit_yield)
-    add_action(language.removes, assignments.visit_removal)
+    add_action(language.removes, lambda walk, node, _flow: assignments.collect_targets(walk, node, []))
     add_action(language.updates, assignments.visit_update)
     add_action(language.assigns, assignments.visit_assignment)
     add_action(language.closures, declarations.visit_closure)
     add_action(language.imports, _visit_import)
     for kind, operators in language.verdicts.items():
-        actions[kind] = _make_predicate_action(operators, actions.get(kind, SyntaxWalker.visit_children))
+        otherwise = actions.get(kind, SyntaxWalker.visit_children)
+        actions[kind] = partial(_visit_predicate, operators=operators, otherwise=otherwise)
     for kind, parts in language.choices.items():
         actions[kind] = _make_choice_action(language, kind, parts, actions.get(kind, SyntaxWalker.visit_children))
     for kind in [*language.carriers, *language.declares]:
@@ -201,7 +202,7 @@ def _build_plan(language: Language) -> WalkPlan:
     add_action(language.cases, _visit_case)
     add_action(language.defaults, SyntaxWalker.visit_arm)
     for kind, hook in language.hooks.items():
-        actions[kind] = _make_hook_action(hook, actions.get(kind, SyntaxWalker.visit_children))
+        actions[kind] = partial(_visit_hooked, hook=hook, otherwise=actions.get(kind, SyntaxWalker.visit_children))
     return WalkPlan(actions, _build_name_readers(language))
 
 
@@ -213,17 +214,16 @@ def _build_name_readers(language: Language) -> dict[str, NameReader]:
         **dict.fromkeys(language.calls, SyntaxWalker.read_call_name),
         **dict.fromkeys(language.indexes, SyntaxWalker.read_index_name),
         **dict.fromkeys(language.members, SyntaxWalker.read_member_name),
-        **dict.fromkeys(language.names | language.type_names, SyntaxWalker.read_plain_name),
+        **dict.fromkeys(language.names | language.type_names, lambda walk, node, _flow: walk.text(node)),
     }
 
 
-def _make_predicate_action(operators: KindSet, action: NodeAction) -> NodeAction:
-    def visit_predicate(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-        if flow is not None and (not operators or _read_operator(walk, node) in operators):
-            flow = ValueFlow()
-        action(walk, node, flow)
-
-    return visit_predicate
+def _visit_predicate(
+    walk: SyntaxWalker, node: int, flow: ValueFlow | None, *, operators: KindSet, otherwise: NodeAction
+) -> None:
+    if flow is not None and (not operators or _read_operator(walk, node) in operators):
+        flow = ValueFlow()
+    otherwise(walk, node, flow)
 
 
 def _read_operator(syntax: SyntaxTree, node: int) -> str:
@@ -280,12 +280,11 @@ def _visit_case(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     walk.visit_arm(node, flow)
 
 
-def _make_hook_action(hook: NodeHook, action: NodeAction) -> NodeAction:
-    def visit_hooked(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-        if hook(walk, node, flow) is False:
-            action(walk, node, flow)
-
-    return visit_hooked
+def _visit_hooked(
+    walk: SyntaxWalker, node: int, flow: ValueFlow | None, *, hook: NodeHook, otherwise: NodeAction
+) -> None:
+    if hook(walk, node, flow) is False:
+        otherwise(walk, node, flow)
 
 
 def _visit_decorator(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
@@ -301,13 +300,6 @@ def _visit_decorator(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> 
         sibling = walk.stops[sibling]
     if sibling >= walk.stops[parent] or walk.kinds[sibling] not in language.declares:
         walk.record_uses(node)
-
-
-def _visit_name(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
-    name = walk.text(node)
-    walk.frame.reads[name] = None
-    if flow is not None:
-        flow.names.append(name)
 
 
 def _visit_path(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:

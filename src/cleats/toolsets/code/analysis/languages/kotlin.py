@@ -58,12 +58,11 @@ def _visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> b
     if (name_node := walk.find_child(node, "name")) == NO_NODE:
         return False
     name, result_node = walk.text(name_node).strip("`"), NO_NODE
-    for child in walk.children(node):
-        if walk.kinds[child] in _TYPE_NODE_KINDS:
-            if child < name_node:
-                name = f"{_strip_type_arguments(walk.text(child))}.{name}"
-            else:
-                result_node = child
+    for child in (child for child in walk.children(node) if walk.kinds[child] in _TYPE_NODE_KINDS):
+        if child < name_node:
+            name = f"{_strip_type_arguments(walk.text(child))}.{name}"
+        else:
+            result_node = child
     record_return_type(walk, read_declaration(walk, node, node, _FUNCTION_SYNTAX, name), result_node)
     return True
 
@@ -140,21 +139,12 @@ def _visit_for(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> None:
     assignments.visit_assignment(walk, node, flow, _MULTI_LOOP_ASSIGNMENT if is_multi else _SINGLE_LOOP_ASSIGNMENT)
 
 
-def _visit_identifier(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    """Visit an identifier; some keywords are names to the grammar."""
-    name, frame = walk.text(node), walk.frame
-    frame.breaks += name == "break"
-    frame.continues += name == "continue"
+def _visit_keyword(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
+    """Visit `break`, `continue@label` and other keywords, which are names to the grammar."""
+    name = walk.text(node).partition("@")[0]
+    walk.frame.breaks += name == "break"
+    walk.frame.continues += name == "continue"
     return name in ("break", "continue", "null", "true", "false")
-
-
-def _visit_labeled_jump(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    text = walk.text(node)
-    if not text.startswith(("break@", "continue@")):
-        return False
-    walk.frame.breaks += text.startswith("break@")
-    walk.frame.continues += text.startswith("continue@")
-    return True
 
 
 def _visit_infix_call(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
@@ -238,8 +228,7 @@ KOTLIN = table.load_table(
         "getter setter": lambda walk, node, _flow: walk.visit(walk.find_child(node, "function_body"), None),
         "for_statement": _visit_for,
         "assignment": assignments.visit_plain_or_augmented,
-        "identifier": _visit_identifier,
-        "labeled_expression": _visit_labeled_jump,
+        "identifier labeled_expression": _visit_keyword,
         "unary_expression": assignments.visit_increment,
         "infix_expression": _visit_infix_call,
         "catch_block": _visit_catch,

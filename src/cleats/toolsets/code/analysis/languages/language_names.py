@@ -53,9 +53,9 @@ def _map_claims(attribute: str) -> Mapping[str, str]:
 
 
 @cache
-def _list_filename_patterns() -> tuple[tuple[str, str, str], ...]:
+def _list_filename_patterns() -> list[tuple[str, str, str]]:
     claims = [(*claim.partition("*"), lang) for claim, lang in _map_claims("filenames").items()]
-    return tuple((head, tail, lang) for head, star, tail, lang in claims if star)
+    return [(head, tail, lang) for head, star, tail, lang in claims if star]
 
 
 def detect_language_by_path(path: str) -> str:

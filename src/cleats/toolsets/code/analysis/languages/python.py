@@ -9,14 +9,12 @@ def _visit_match(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None
     """Visit a `match`; the names in its patterns receive the matched value."""
     names: list[str] = []
     bodies = [child for child in walk.children(node) if walk.fields[child] != "subject"]
+    clauses = [clause for body in bodies for clause in walk.children(body)]
     with walk.open_step(node, names) as subject:
-        for child in walk.children(node):
-            if walk.fields[child] == "subject":
-                walk.visit(child, subject)
-        for clause in (clause for body in bodies for clause in walk.children(body)):
-            for part in walk.children(clause):
-                if walk.kinds[part] == "case_pattern":
-                    _split_pattern_names(walk, part, names, [])
+        walk.visit_all((child for child in walk.children(node) if walk.fields[child] == "subject"), subject)
+        for part in (part for clause in clauses for part in walk.children(clause)):
+            if walk.kinds[part] == "case_pattern":
+                _split_pattern_names(walk, part, names, [])
         walk.frame.writes.update(dict.fromkeys(names))
     walk.visit_all(bodies)
 
@@ -149,11 +147,6 @@ def _visit_except_alias(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) 
     return True
 
 
-def _collect_exports(walk: SyntaxWalker) -> None:
-    if not walk.exports:
-        walk.export_public()
-
-
 PYTHON = table.load_table(
     "python",
     settle=_adjust_declaration,
@@ -170,5 +163,5 @@ PYTHON = table.load_table(
         "case_pattern": _visit_case_pattern,
         "comparison_operator": assignments.visit_membership,
     },
-    finish=_collect_exports,
+    finish=lambda walk: None if walk.exports else walk.export_public(),
 )

@@ -120,17 +120,16 @@ def _visit_assignment(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> 
     receiver, method = walk.find_child(left_node, "receiver"), walk.find_child(left_node, "method")
     if NO_NODE in (receiver, method):
         return False
-    saved_calls, walk.calls = walk.calls, []
-    walk.visit(right_node, value := ValueFlow())
-    name = f"{walk.read_name(receiver, ValueFlow())}.{walk.text(method)}"
-    walk.frame.writes[name] = walk.frame.mutates[name] = None
-    if walk.kinds[node] == "operator_assignment":
-        walk.frame.reads[name] = None
-        value.names.append(name)
-    elif walk.kinds[right_node] in walk.language.names:
-        walk.frame.aliases[f"{name}={walk.text(right_node)}"] = None
-    walk.record_step(node, [name], value)
-    walk.calls = saved_calls
+    targets: list[str] = []
+    with walk.open_step(node, targets) as value:
+        walk.visit(right_node, value)
+        name = f"{walk.read_name(receiver, ValueFlow())}.{walk.text(method)}"
+        walk.frame.writes[name] = walk.frame.mutates[name] = None
+        if walk.kinds[node] == "operator_assignment":
+            walk.record_read(name, value)
+        elif walk.kinds[right_node] in walk.language.names:
+            walk.frame.aliases[f"{name}={walk.text(right_node)}"] = None
+        targets.append(name)
     if flow is not None:
         flow.names.append(name)
     return True
@@ -246,10 +245,9 @@ def _visit_import(walk: SyntaxWalker, _name: str, arguments: int) -> bool:
 
 def _visit_mixin(walk: SyntaxWalker, _name: str, arguments: int) -> bool:
     frame = walk.frame
-    for child in walk.children(arguments):
-        is_module = walk.kinds[child] in ("constant", "scope_resolution")
-        if is_module and frame.kind in _VISIBILITY_SCOPE_KINDS and walk.text(child) not in frame.bases:
-            frame.bases.append(walk.text(child))
+    modules = [child for child in walk.children(arguments) if walk.kinds[child] in ("constant", "scope_resolution")]
+    if frame.kind in _VISIBILITY_SCOPE_KINDS:
+        frame.bases = list(dict.fromkeys([*frame.bases, *map(walk.text, modules)]))
     return False
 
 
@@ -260,17 +258,15 @@ def _find_raise_methods(data: bytes) -> frozenset[str]:
 
 
 def _visit_raise(walk: SyntaxWalker, word: str, arguments: int) -> bool:
-    is_first = True
     if word in _find_raise_methods(walk.data):
         return False
-    for child in walk.children(arguments):
-        kind = walk.kinds[child]
-        if is_first:
-            name = "RuntimeError" if kind == "string" else _infer_type(walk, child) or walk.text(child)
-            if name.replace("::", "").isidentifier():
-                walk.frame.throws[name] = None
-        is_first = False
-        walk.visit(child, None)
+    children = list(walk.children(arguments))
+    for child in children[:1]:
+        is_message = walk.kinds[child] == "string"
+        name = "RuntimeError" if is_message else _infer_type(walk, child) or walk.text(child)
+        if name.replace("::", "").isidentifier():
+            walk.frame.throws[name] = None
+    walk.visit_all(children)
     return True
 
 

@@ -317,18 +317,14 @@ class _TokenReader:
             if (text := walk.find_child(node, "string_content")) != NO_NODE:
                 self._flow.text += walk.text(text)[:MAX_TEXT_CHARS]
                 for name in _CAPTURED_NAME_PATTERN.findall(walk.text(text)):
-                    self._record_read(name)
+                    walk.record_read(name, self._flow)
         else:
             walk.visit(node, self._flow)
 
     def _end_chain(self) -> None:
         if self._name_chain and not self._name_chain.endswith("()"):
-            self._record_read(self._name_chain)
+            self._walk.record_read(self._name_chain, self._flow)
         self._name_chain = ""
-
-    def _record_read(self, name: str) -> None:
-        self._walk.frame.reads[name] = None
-        self._flow.names.append(name)
 
 
 RUST = table.load_table(

@@ -42,7 +42,7 @@ def _visit_command(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> Non
     if callee in _SOURCE_COMMANDS and words:
         walk.imports[words[0].strip("\"'")] = None
     elif callee in _READ_COMMANDS:
-        _record_read_targets(walk, words)
+        walk.frame.writes.update(dict.fromkeys(filter(str.isidentifier, words)))
     walk.record_call(node, callee, arguments, flow)
 
 
@@ -54,12 +54,6 @@ def _read_command_name(walk: SyntaxWalker, node: int, flow: ValueFlow) -> str:
     return walk.text(node)
 
 
-def _record_read_targets(walk: SyntaxWalker, words: list[str]) -> None:
-    for word in words:
-        if word.isidentifier():
-            walk.frame.writes[word] = None
-
-
 def _visit_expansion(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> bool:
     """Visit `$1` and `$@`, which keep their `$`."""
     name_node = node + 1
@@ -69,9 +63,7 @@ def _visit_expansion(walk: SyntaxWalker, node: int, flow: ValueFlow | None) -> b
     if walk.kinds[name_node] != "special_variable_name" and not name.isdigit():
         return False
     walk.record_read(f"${name}", flow)
-    for child in walk.children(node):
-        if child != name_node:
-            walk.visit(child, flow)
+    walk.visit_all((child for child in walk.children(node) if child != name_node), flow)
     return True
 
 

@@ -88,10 +88,9 @@ def _visit_class(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool
 
 
 def _visit_function(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> bool:
-    if not (name := walk.text(walk.find_child(node, "simple_identifier")).strip("`")):
-        header = walk.data[walk.starts[node] : walk.ends[node]][:200]
-        match = _OPERATOR_NAME_PATTERN.search(header)
-        name = match.group(1).decode("utf-8", "replace") if match else ""
+    name = walk.text(walk.find_child(node, "simple_identifier")).strip("`")
+    if not name and (match := _OPERATOR_NAME_PATTERN.search(walk.data[walk.starts[node] : walk.ends[node]][:200])):
+        name = match.group(1).decode("utf-8", "replace")
     if not name:
         return False
     is_macro = walk.kinds[node] == "macro_declaration"
@@ -112,11 +111,9 @@ def _visit_initializer(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -
 
 
 def _record_return_type(walk: SyntaxWalker, frame: Frame, node: int) -> None:
-    result_node = NO_NODE
-    for child in walk.children(node):
-        if walk.kinds[child] in _TYPE_NODE_KINDS and walk.fields[child] != "body":
-            result_node = child
-    record_return_type(walk, frame, result_node)
+    children = [child for child in walk.children(node) if walk.fields[child] != "body"]
+    types = [child for child in children if walk.kinds[child] in _TYPE_NODE_KINDS]
+    record_return_type(walk, frame, types[-1] if types else NO_NODE)
 
 
 def _visit_parameter(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) -> None:
@@ -210,7 +207,8 @@ def _visit_conditions(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) ->
         elif field == "condition" and kind == "pattern":
             assignments.collect_targets(walk, child, pending_names)
         elif field == "condition" and pending_names and kind != "value_binding_pattern":
-            if not _is_enum_case(walk, child):
+            # In `case .some(let x) = y`, the name `some` is an enum case.
+            if kind != "simple_identifier" or walk.data[walk.starts[child] - 1] != ord("."):
                 _bind_names(walk, node, pending_names, child)
                 pending_names = []
         elif kind == "statements":
@@ -222,13 +220,6 @@ def _visit_conditions(walk: SyntaxWalker, node: int, _flow: ValueFlow | None) ->
         elif kind == "type_annotation":
             walk.record_uses(child)
     _bind_names(walk, node, pending_names, NO_NODE)
-
-
-def _is_enum_case(walk: SyntaxWalker, node: int) -> bool:
-    """Return whether a name is an enum case, such as `some` in `case .some(let x) = y`."""
-    start = walk.starts[node]
-    is_member = walk.data[start - 1 : start] == b"." and start > 0
-    return is_member and walk.kinds[node] == "simple_identifier"
 
 
 def _bind_names(walk: SyntaxWalker, node: int, names: list[str], value: int) -> None:

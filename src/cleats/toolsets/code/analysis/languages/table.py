@@ -51,11 +51,6 @@ def kind_set(words: str) -> KindSet:
     return frozenset(words.split())
 
 
-def list_modifiers(words: str) -> dict[str, str]:
-    """Return the modifiers of a text in which each token is its own word."""
-    return {word: word for word in words.split()}
-
-
 MIN_CONSTANT_LINES = 3
 """Lines from which a variable at the top level becomes a chunk; one that is named like a constant always does."""
 
@@ -327,8 +322,8 @@ def _read_field(language: Language, name: str, value: Any) -> Any:
         return {kinds: kind_set(operators) for kinds, operators in value.items()}
     if isinstance(default, frozenset):
         return default | kind_set(value[1:]) if value.startswith("+") else kind_set(value)
-    if name == "modifiers" and isinstance(value, str):
-        return list_modifiers(value)
+    if name == "modifiers" and isinstance(value, str):  # each token is its own word
+        return {word: word for word in value.split()}
     if isinstance(value, dict):
         return {kinds: tuple(row) if isinstance(row, list) else row for kinds, row in value.items()}
     return tuple(value) if isinstance(value, list) else value

@@ -137,11 +137,8 @@ class SyntaxWalker(SyntaxTree):
 
     def visit_as_statement(self, action: "Callable[[SyntaxWalker, int, ValueFlow], T]", node: int) -> T:
         """Apply an action that needs a flow to a statement, and record the step."""
-        saved_calls, self.calls = self.calls, []
-        result = action(self, node, value := ValueFlow())
-        self.record_step(node, [], value)
-        self.calls = saved_calls
-        return result
+        with self.open_step(node, []) as value:
+            return action(self, node, value)
 
     def record_read(self, name: str, flow: ValueFlow | None) -> None:
         """Record a name as read; its value goes into the flow."""
@@ -157,10 +154,6 @@ class SyntaxWalker(SyntaxTree):
             return read_node_name(self, node, flow)
         self.visit(node, flow)
         return ""
-
-    def read_plain_name(self, node: int, _flow: ValueFlow | None) -> str:
-        """Return the text of a name."""
-        return self.text(node)
 
     def read_call_name(self, node: int, flow: ValueFlow | None) -> str:
         """Visit a call and return the name of its result."""
@@ -311,10 +304,8 @@ class SyntaxWalker(SyntaxTree):
 
     def visit_returned(self, node: int) -> None:
         """Visit a returned value."""
-        saved_calls, self.calls = self.calls, []
-        self.visit(node, value := ValueFlow())
-        self.record_step(node, [] if self.closure_depth else ["return"], value)
-        self.calls = saved_calls
+        with self.open_step(node, [] if self.closure_depth else ["return"]) as value:
+            self.visit(node, value)
 
     def export_public(self, *excluded_kinds: str, in_namespaces: bool = False) -> None:
         """Export the public declarations of the file, and those directly in its namespaces."""

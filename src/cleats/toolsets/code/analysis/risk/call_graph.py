@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from cleats.toolsets.code.analysis.risk.call_resolution import Function, FunctionDirectory, callee_name
+from cleats.toolsets.code.analysis.risk.call_resolution import Function, FunctionDirectory, split_callee
 from cleats.toolsets.code.analysis.risk.summary import FunctionSummary
 
 FORMAT_VERSION: Final = 1
@@ -71,11 +71,6 @@ class LinkedFile(Struct, array_like=True, gc=False):
     nodes: list[FunctionNode]
 
 
-class _SavedLinks(Struct, array_like=True):
-    version: int
-    files: dict[str, LinkedFile]
-
-
 class LinkChange(NamedTuple):
     """The functions that have to be solved again."""
 
@@ -99,13 +94,13 @@ class CallGraph:
     def load(cls, data: bytes) -> "CallGraph | None":
         """Decode the output of `save`, or return None if it has another version or is damaged."""
         try:
-            saved_links = msgspec.msgpack.decode(data, type=_SavedLinks)
+            version, files = msgspec.msgpack.decode(data, type=tuple[int, dict[str, LinkedFile]])
         except msgspec.MsgspecError:
             return None
-        return cls(saved_links.files) if saved_links.version == FORMAT_VERSION else None
+        return cls(files) if version == FORMAT_VERSION else None
 
     def save(self) -> bytes:
-        return msgspec.msgpack.encode(_SavedLinks(FORMAT_VERSION, self._files))
+        return msgspec.msgpack.encode((FORMAT_VERSION, self._files))
 
     def _index_nodes(self, path: str, file: LinkedFile) -> None:
         for node in file.nodes:
@@ -124,7 +119,7 @@ class CallGraph:
             names.update(self.nodes[key].names)
         names.discard("")  # a function outside of a class constructs nothing
         changed = new_keys | self._resolve_calls(new_keys, names)
-        callers = self._find_callers()
+        callers = self.find_callers(self.nodes)
         flipped_keys = self._mark_flow_nodes(callers)
         flow_keys = {key for key, node in self.nodes.items() if node.is_on_flow}
         # A function that no flow goes through has no facts that could affect its callers.
@@ -138,12 +133,10 @@ class CallGraph:
     def _add_functions(self, functions: Iterable[LinkableFunction]) -> set[int]:
         new_files: dict[str, LinkedFile] = {}
         for function in functions:
-            file = new_files.get(function.path)
-            if file is None:
-                file = new_files[function.path] = LinkedFile(list(function.imports), [])
+            file = new_files.setdefault(function.path, LinkedFile(list(function.imports), []))
             file.nodes.append(_build_node(function))
+        self._files |= new_files
         for path, file in new_files.items():
-            self._files[path] = file
             self._index_nodes(path, file)
         return {node.key for file in new_files.values() for node in file.nodes}
 
@@ -158,9 +151,8 @@ class CallGraph:
         directory = self._build_directory(pending_calls)
         changed: set[int] = set()
         for key, call in pending_calls:
-            target = directory.find(key, call.callee, call.argument_count)
-            if target != call.target:
-                call.target = target
+            previous, call.target = call.target, directory.find(key, call.callee, call.argument_count)
+            if call.target != previous:
                 changed.add(key)
         return changed
 
@@ -182,9 +174,10 @@ class CallGraph:
             functions[key] = Function(path, node.name, node.lang, imports, node.params, node.is_target)
         return FunctionDirectory(functions)
 
-    def _find_callers(self) -> dict[int, list[int]]:
+    def find_callers(self, keys: Iterable[int]) -> dict[int, list[int]]:
+        """Return the callers of each function that are among some functions."""
         callers: dict[int, list[int]] = {key: [] for key in self.nodes}
-        for key in self.nodes:
+        for key in keys:
             for target in self.iter_targets(key):
                 callers[target].append(key)
         return callers
@@ -233,7 +226,7 @@ def find_reachable(start: Iterable[int], get_successors: Callable[[int], Iterabl
 def _build_node(function: LinkableFunction) -> FunctionNode:
     summary = function.summary or FunctionSummary(is_callable=False)
     calls = [
-        LinkedCall(position, call.callee, callee_name(call.callee), call.count)
+        LinkedCall(position, call.callee, split_callee(call.callee)[1], call.count)
         for position, call in enumerate(summary.calls)
         if not call.cleans
     ]

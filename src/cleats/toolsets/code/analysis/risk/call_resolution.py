@@ -72,7 +72,7 @@ class FunctionDirectory:
         """Return the key of the function that a call goes to, or None if that is uncertain."""
         function = self._functions[caller]
         family = _language_family(function.lang)
-        receiver, last_name = _split_callee(callee)
+        receiver, last_name = split_callee(callee)
         namesakes = self._by_name.get((family, last_name))
         if callee.startswith("new ") or namesakes is None:
             return self._find_nearest(function, self._constructors.get((family, last_name), ()))
@@ -149,17 +149,14 @@ class FunctionDirectory:
         imports = self._imports_cache.get(cache_key)
         if imports is None:
             imports = self._imports_cache[cache_key] = _FileImports(*cache_key)
-        imported_files = [key for key in keys if imports.includes_file(self._functions[key].path)]
-        return imported_files or [key for key in keys if imports.includes_package(self._functions[key].path)]
-
-
-def callee_name(callee: str) -> str:
-    """Return the name by which the target of a call is looked up."""
-    return _split_callee(callee)[1]
+        paths = {key: self._functions[key].path for key in keys}
+        imported_files = [key for key in keys if any(map(imports.includes, _list_module_paths(paths[key])))]
+        return imported_files or [key for key in keys if imports.includes(posixpath.dirname(paths[key]))]
 
 
 @lru_cache(maxsize=1 << 16)  # the same are called again and again
-def _split_callee(callee: str) -> tuple[str, str]:
+def split_callee(callee: str) -> tuple[str, str]:
+    """Return the receiver of a call, and the name by which its target is looked up."""
     canonical_callee = canonicalize_name(callee.removeprefix("new "))
     receiver = extract_receiver(canonical_callee)
     return receiver, canonical_callee[len(receiver) :].lstrip(".")
@@ -183,18 +180,10 @@ class _FileImports:
             self._path_suffixes.add(posixpath.dirname(path))
         self._path_suffixes.discard("")
 
-    def includes_file(self, path: str) -> bool:
-        """Return True if the file itself is imported, or the package that it defines."""
-        return any(self._matches_module(name) for name in _list_module_paths(path))
-
-    def includes_package(self, path: str) -> bool:
-        """Return True if the file is in an imported package."""
-        folder = posixpath.dirname(path)
-        return bool(folder) and self._matches_module(folder)
-
-    def _matches_module(self, module: str) -> bool:
-        if module in self._paths:
-            return True
+    def includes(self, module: str) -> bool:
+        """Return True if a file, given without extension, or a folder is imported."""
+        if not module or module in self._paths:
+            return bool(module)
         # Try every suffix of the path that starts at a folder; source roots are unknown.
         parts = module.split("/")
         return any("/".join(parts[start:]) in self._path_suffixes for start in range(len(parts)))

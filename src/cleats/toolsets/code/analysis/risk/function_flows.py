@@ -153,7 +153,7 @@ class _FunctionWalk:
         if value or replaces:
             self.blocks[target] = step.block
         if replaces and self.parts.pop(target, 0):
-            self._forget_members(f"{target}.")
+            self.values = {name: value for name, value in self.values.items() if not name.startswith(f"{target}.")}
         if value and "." in target:
             self._add_to_owners(target, value)
         if value and (self.fixed_names or "/" in step.text or (step.outer and is_format_call(step))):
@@ -175,10 +175,6 @@ class _FunctionWalk:
         step_arguments = [CallArgument(step.names, [], step.text)]
         if self.rules.applies_to(rule, self.decorators) and self._meets_conditions(rule, step_arguments):
             self.graph.add_sink(rule, step.line, value)
-
-    def _forget_members(self, prefix: str) -> None:
-        for name in [name for name in self.values if name.startswith(prefix)]:
-            del self.values[name]
 
     def _add_to_owners(self, target: str, value: int) -> None:
         cut = target.rfind(".")
@@ -205,8 +201,10 @@ class _FunctionWalk:
         return 0
 
     def _read(self, name: str, line: int) -> int:
-        if name.endswith(_LENGTH_SUFFIXES) and not self._is_source(name.rpartition(".")[0]):
-            return 0
+        if name.endswith(_LENGTH_SUFFIXES):
+            owner = name.rpartition(".")[0]
+            if not any(pattern.matches_exactly(owner) for pattern, _ in self.rules.read_lookup[owner]):
+                return 0
         for pattern, rule in self.rules.read_lookup[name]:
             if name in self.checked_names and name in self.values:
                 return self.values[name]
@@ -218,9 +216,6 @@ class _FunctionWalk:
         if value is None:
             value = self._find_value(name)
         return value | self.parts.get(name, 0) if self.parts else value
-
-    def _is_source(self, name: str) -> bool:
-        return any(pattern.matches_exactly(name) for pattern, _ in self.rules.read_lookup[name])
 
     def _walk_call(self, call_position: CallPosition, call: Invocation) -> int:
         callee_rules = self.rules.callees[call.callee]
@@ -237,7 +232,10 @@ class _FunctionWalk:
             if isinstance(rule, CallRule) and rule.checks and (receiver or any(arguments)):
                 self._apply_check(rule, call_position, call, callee_rules.receiver, arguments)
         if callee_rules.checks_receiver and has_nameless_receiver(call, self.calls):
-            receiver |= self._evaluate_nameless_receiver(call_position, call.line)
+            number, position = call_position
+            enclosing = find_enclosing_value(self.steps[number], position)
+            calls = enclosing.outer if isinstance(enclosing, DataFlowStep) else enclosing.calls
+            receiver |= self._evaluate(enclosing.names, [inner for inner in calls if inner < position], call.line)
         reached_sink = callee_rules.sinks and self._reaches_sink(callee_rules, call, receiver, arguments)
         # A dropped value stays dropped for a source too: the length of a header is not the header.
         if reached_sink or callee_rules.effect == "drops":
@@ -246,7 +244,9 @@ class _FunctionWalk:
             if self._meets_conditions(source, call.arguments):
                 return self.graph.add_source(source, call.line)
         for sanitizer in self._filter_rules(callee_rules.sanitizers) if callee_rules.sanitizers else ():
-            return self.graph.add_sanitizer(call_position, call, join_values(receiver, arguments), sanitizer)
+            self.graph.add_sanitizer(sanitizer)
+            value = join_values(receiver, arguments)
+            return self.graph.add_cleaning_call(call_position, call, value, sanitizer.cleans)
         if callee_rules.effect:
             value, cleans = self._apply_effect(callee_rules, receiver, arguments), callee_rules.cleans
             return self.graph.add_cleaning_call(call_position, call, value, cleans) if cleans else value
@@ -310,12 +310,6 @@ class _FunctionWalk:
         if not callee_rules.receiver or (callee_rules.sources and not callee_rules.sinks):
             return 0
         return self._read(callee_rules.receiver, line)
-
-    def _evaluate_nameless_receiver(self, call_position: CallPosition, line: int) -> int:
-        number, position = call_position
-        receiver = find_enclosing_value(self.steps[number], position)
-        calls = receiver.outer if isinstance(receiver, DataFlowStep) else receiver.calls
-        return self._evaluate(receiver.names, [inner for inner in calls if inner < position], line)
 
     def _has_fixed_host(self, line: int, names: list[str], calls: list[int], text: str) -> bool:
         if not (text or calls or names):

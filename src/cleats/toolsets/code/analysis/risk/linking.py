@@ -18,14 +18,7 @@ from msgspec import Struct, field
 from cleats.toolsets.code.analysis.risk.call_graph import CallGraph, LinkableFunction
 from cleats.toolsets.code.analysis.risk.call_resolution import find_parameter
 from cleats.toolsets.code.analysis.risk.rules import SEVERITY_LEVELS
-from cleats.toolsets.code.analysis.risk.summary import (
-    FunctionSummary,
-    Risk,
-    RiskFlow,
-    RiskSanitizer,
-    RiskSink,
-    RiskSource,
-)
+from cleats.toolsets.code.analysis.risk.summary import FunctionSummary, Risk, RiskFlow, RiskSink, RiskSource
 
 MAX_FUNCTION_FLOWS = 150
 """The most flows of one function."""
@@ -97,12 +90,9 @@ class FlowSolution(Struct):
     capped: bool = False
 
 
-def solve_function(summary: FunctionSummary, path: str, targets: Mapping[int, CallTarget]) -> FlowSolution:
-    """Solve one function; `targets` are the resolved calls by position."""
-    return _FunctionSolver(summary, path, targets).solve()
+class FunctionSolver:
+    """Solves one function; `targets` are the resolved calls by position."""
 
-
-class _FunctionSolver:
     def __init__(self, summary: FunctionSummary, path: str, targets: Mapping[int, CallTarget]) -> None:
         self.summary = summary
         self.path = path
@@ -272,10 +262,7 @@ def _solve_to_fixpoint(
     solutions: dict[int, FlowSolution] = {}
     pending = [key for key in keys if summaries[key] is not None]
     rank = {key: number for number, key in enumerate(pending)}
-    callers: dict[int, list[int]] = {key: [] for key in keys}
-    for key in pending:
-        for target in call_graph.iter_targets(key):
-            callers[target].append(key)
+    callers = call_graph.find_callers(pending)
     resolved_calls = {key: _resolve_inputs(call_graph, key, summaries[key] or FunctionSummary()) for key in pending}
     for _ in range(_MAX_ROUNDS):
         results = []
@@ -284,7 +271,8 @@ def _solve_to_fixpoint(
                 position: CallTarget(call_graph.nodes[target].name, facts.get(target, _EMPTY_FACTS), parameters)
                 for position, target, parameters in resolved_calls[key]
             }
-            results.append(solve_function(summaries[key] or FunctionSummary(), call_graph.paths[key], targets))
+            summary = summaries[key] or FunctionSummary()
+            results.append(FunctionSolver(summary, call_graph.paths[key], targets).solve())
         changed = set[int]()
         for key, result in zip(pending, results, strict=True):
             solutions[key] = result
@@ -323,28 +311,21 @@ _EMPTY_FACTS = FunctionFacts()
 def build_risk(summary: FunctionSummary, solution: FlowSolution) -> Risk | None:
     """Combine the results for one function into its risk, or None if there is nothing to report."""
     sources = {source.name: source for source in summary.sources}
-    sources.update({source.name: source for source, _ in solution.flow_ends if source.name not in sources})
+    for source, _ in solution.flow_ends:
+        sources.setdefault(source.name, source)
     reported_sinks: list[RiskSink | LocatedSink] = [sink for sink in summary.sinks if sink.alone]
     reported_sinks.extend(reported_sink for _, reported_sink in solution.flow_ends)
-    parts: list[RiskSource | RiskSink | LocatedSink | RiskSanitizer] = [
-        *sources.values(),
-        *reported_sinks,
-        *summary.sanitizers,
-    ]
+    parts = (*sources.values(), *reported_sinks, *summary.sanitizers)
     if not parts:
         return None
     severity = max((SEVERITY_LEVELS.index(sink.severity) for sink in reported_sinks), default=0)
     return Risk(
         sources=list(sources),
-        sinks=_unique_values(reported_sink.name for reported_sink in reported_sinks),
-        sanitizers=_unique_values(sanitizer.name for sanitizer in summary.sanitizers),
-        tags=_unique_values(tag for part in parts for tag in part.tags),
-        categories=_unique_values(part.category for part in parts),
+        sinks=list(dict.fromkeys(sink.name for sink in reported_sinks)),
+        sanitizers=list(dict.fromkeys(sanitizer.name for sanitizer in summary.sanitizers)),
+        tags=list(dict.fromkeys(tag for part in parts for tag in part.tags)),
+        categories=list(dict.fromkeys(part.category for part in parts)),
         severity=SEVERITY_LEVELS[severity or int(bool(sources))],
         flows=solution.flows,
         capped=solution.capped,
     )
-
-
-def _unique_values(values: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(values))

@@ -49,13 +49,15 @@ class CalleeRules(NamedTuple):
     """True if no rule applies to the call."""
 
 
-class CompiledCondition(NamedTuple):
+class CompiledCondition:
     """A condition, ready for evaluation."""
 
-    condition: ArgumentCondition
-    words_pattern: str
-    """A regular expression that is compiled at first use; empty if there are no words."""
-    name_lookup: PatternLookup[bool]
+    def __init__(self, condition: ArgumentCondition) -> None:
+        self.condition = condition
+        self.words_pattern = "|".join(map(_word_regex, condition.text))
+        """A regular expression that is compiled at first use; empty if there are no words."""
+        names = [(compile_pattern(text, matches_members=False), True) for text in condition.names]
+        self.name_lookup = PatternLookup(names)
 
     def is_met(self, arguments: Sequence[CallArgument], texts: Mapping[str, str]) -> bool:
         """Return True if the arguments of a call meet it; `texts` are literals that were assigned to variables."""
@@ -105,7 +107,7 @@ class LanguageRules:
                     names = [(compile_pattern(text, matches_members=True), True) for text in rule.decorators]
                     self._decorator_lookups[rule.id] = PatternLookup(names)
                 if rule.requires:
-                    self.conditions[rule.id] = [_compile_condition(condition) for condition in rule.requires]
+                    self.conditions[rule.id] = list(map(CompiledCondition, rule.requires))
         self._call_lookup = PatternLookup(call_entries)
         self.callees = NameCache(self._classify_callee)
         """The rules about calls by callee."""
@@ -123,13 +125,12 @@ class LanguageRules:
         receiver = extract_receiver(name)
         # A rule that names its receiver is more specific than one for any receiver: `Paths.get`.
         matches = self._call_lookup[name]
-        sorted_matches = sorted(matches, key=lambda hit: bool(hit[0].head))
         hits = [(pattern.module, rule) for pattern, rule in matches]
-        sorted_hits = [(pattern.module, rule) for pattern, rule in sorted_matches]
+        sorted_matches = sorted(matches, key=lambda hit: bool(hit[0].head))
         sinks = tuple((module, rule) for module, rule in hits if isinstance(rule, SinkRule))
         sources = tuple((module, rule) for module, rule in hits if isinstance(rule, SourceRule))
         sanitizers = tuple((module, rule) for module, rule in hits if isinstance(rule, SanitizerRule))
-        call_hits = [(module, rule) for module, rule in sorted_hits if isinstance(rule, CallRule)]
+        call_hits = [(pattern.module, rule) for pattern, rule in sorted_matches if isinstance(rule, CallRule)]
         writes = [(module, rule) for module, rule in hits if isinstance(rule, SourceRule | CallRule) and rule.into]
         checks = [(module, rule) for module, rule in call_hits if rule.checks]
         # The effect of a method of the object itself is in its class, whatever methods of that name do elsewhere.
@@ -152,12 +153,6 @@ def extract_receiver(name: str) -> str:
     """Return the object that a method is called on: everything before the last separator."""
     cut = max(name.rfind("."), name.rfind("::"), name.rfind("->"))
     return name[:cut] if cut > 0 else ""
-
-
-def _compile_condition(condition: ArgumentCondition) -> CompiledCondition:
-    words = "|".join(_word_regex(text) for text in condition.text)
-    patterns = [(compile_pattern(text, matches_members=False), True) for text in condition.names]
-    return CompiledCondition(condition, words, PatternLookup(patterns))
 
 
 def _word_regex(text: str) -> str:

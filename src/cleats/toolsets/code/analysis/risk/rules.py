@@ -163,12 +163,13 @@ def load_rules(paths: Iterable[Path] = ()) -> RiskRules:
     for path in paths:
         for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
             try:
-                data = _read_rule_file(file)
-                file_rules, file_problems = _parse_rules(data, str(file))
+                if file.stat().st_size > MAX_RULE_FILE_BYTES:
+                    problems.append(f"{file}: larger than {MAX_RULE_FILE_BYTES} bytes")
+                    continue
+                file_rules, file_problems = _parse_rules(file.read_bytes(), str(file))
             except OSError as error:
-                file_rules, file_problems = {}, [f"{file}: cannot be read: {error.strerror}"]
-            except ValueError as error:
-                file_rules, file_problems = {}, [f"{file}: {error}"]
+                problems.append(f"{file}: cannot be read: {error.strerror}")
+                continue
             custom_rules.update(file_rules)
             problems.extend(file_problems)
     digest.update(msgspec.json.encode([(type(rule).__name__, rule) for rule in custom_rules.values()]))
@@ -196,12 +197,6 @@ def _builtin_rule_files() -> list[_BuiltinRuleFile]:
     return [_BuiltinRuleFile(path) for path in sorted(BUILTIN_RULES_DIR.glob("*.toml"))]
 
 
-def _read_rule_file(file: Path) -> bytes:
-    if file.stat().st_size > MAX_RULE_FILE_BYTES:
-        raise ValueError(f"larger than {MAX_RULE_FILE_BYTES} bytes")
-    return file.read_bytes()
-
-
 def _parse_rules(data: bytes, file: str) -> tuple[dict[str, RiskRule], list[str]]:
     try:
         document = tomllib.loads(data.decode())
@@ -216,7 +211,8 @@ def _parse_rules(data: bytes, file: str) -> tuple[dict[str, RiskRule], list[str]
             problems.append(f"{file}: {kind}: is not one of languages, {valid_kinds}")
             continue
         for number, entry in enumerate(entries, 1):
-            location = f"{file}: {kind} {_describe_entry(entry, number)}"
+            id_ = entry.get("id") if isinstance(entry, dict) else None
+            location = f"{file}: {kind} {id_!r}" if isinstance(id_, str) else f"{file}: {kind} number {number}"
             try:
                 rule = _validate_rule(entry, _RULE_TYPES_BY_KIND[kind], languages)
             except ValueError as error:
@@ -226,11 +222,6 @@ def _parse_rules(data: bytes, file: str) -> tuple[dict[str, RiskRule], list[str]
                 problems.append(f"{location}: id: is used twice in this file")
             rules.setdefault(rule.id, rule)
     return rules, problems
-
-
-def _describe_entry(entry: object, number: int) -> str:
-    id_ = entry.get("id") if isinstance(entry, dict) else None
-    return repr(id_) if isinstance(id_, str) else f"number {number}"
 
 
 def _validate_rule(entry: Any, kind: type[RiskRule], languages: object) -> RiskRule:

@@ -172,9 +172,8 @@ class ValueGraph:
         if rule.category == first_rule.category:
             self._sinks[rule.name, line] = (first_rule, known_value | value)
 
-    def add_sanitizer(self, position: CallPosition, call: "Invocation", value: int, rule: "SanitizerRule") -> int:
+    def add_sanitizer(self, rule: "SanitizerRule") -> None:
         self._sanitizers.setdefault(rule.name, RiskSanitizer(rule.name, rule.category, rule.tags))
-        return self.add_cleaning_call(position, call, value, rule.cleans)
 
     def add_cleaning_call(self, position: NodePosition, call: "Invocation", value: int, cleans: list[str]) -> int:
         """Add a node for the value after a call has made it harmless for some categories."""
