@@ -14,7 +14,7 @@ from msgspec import structs
 
 from cleats.cli import tool_command
 from cleats.cli.output import ProgressPrinter
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, Answer, Payload
 from cleats.contract.tools import Toolset
@@ -138,11 +138,9 @@ async def _dispatch_call(
         if outcome is None:
             raise
         log.exception("call.stop tool=%s: answered, but its toolset did not stop well", name)
-    registry = dispatcher.registry
-    try:
-        return CallResult(request, outcome, registry.find(name).payload, "")
-    except ToolError:
-        return CallResult(request, outcome, ENVELOPE, suggest_tool_names(registry, name).strip())
+    if (tool := dispatcher.registry.get(name)) is not None:
+        return CallResult(request, outcome, tool.payload, "")
+    return CallResult(request, outcome, ENVELOPE, suggest_tool_names(dispatcher.registry, name).strip())
 
 
 def _has_tool(toolset: Toolset, name: str) -> bool:
