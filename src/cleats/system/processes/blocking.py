@@ -1,9 +1,8 @@
 """Blocking work for threads without an event loop: the counterpart of `process` for builders.
 
-The guarantees are those of `process`. A build runs git again and again, and a supervisor takes five
-times as long to start as git takes to answer; so within `shared_supervisor` the commands of a
-thread share one, which runs them one after the other. Nothing here loads an event loop: in a small
-build that alone would take as long as all its commands.
+The guarantees are those of `process`. A build runs git again and again, and a supervisor takes five times as long to
+start as git takes to answer; so within `shared_supervisor` the commands of a thread share one, which runs them one
+after the other. Nothing here loads an event loop: in a small build that alone would take as long as all its commands.
 
 A call that works in a thread uses `run_in_thread`. When the call ends, its commands end too, and
 the thread itself at its next command or `raise_if_stopped`.
@@ -27,18 +26,7 @@ from cleats.system.processes.command import (
 if TYPE_CHECKING:
     from cleats.system.processes.shared_supervisor import SharedSupervisor, SupervisedCommand
 
-__all__ = [
-    "CommandError",
-    "CompletedCommand",
-    "StartError",
-    "WorkStopped",
-    "is_stopped",
-    "raise_if_stopped",
-    "run_command",
-    "run_in_thread",
-    "shared_supervisor",
-    "stream_output",
-]
+__all__ = ["CommandError", "CompletedCommand", "StartError", "run_command", "run_in_thread", "shared_supervisor"]
 
 R = TypeVar("R")
 

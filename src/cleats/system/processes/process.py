@@ -9,6 +9,7 @@ itself killed. On other systems that holds for the command's group, and on Windo
 still connected to the command when it is terminated.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from subprocess import DEVNULL, PIPE
 from typing import Literal, TypeAlias
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from cleats.system.processes.command import (
@@ -37,21 +37,12 @@ from cleats.system.processes.tree import (
     start_tree,
 )
 
-__all__ = [
-    "GRACE_SECONDS",
-    "MAX_OUTPUT_BYTES",
-    "ChildProcess",
-    "CompletedCommand",
-    "OutputCallback",
-    "StartError",
-    "run",
-    "start_command",
-]
-
+__all__ = ["GRACE_SECONDS", "ChildProcess", "CompletedCommand", "StartError", "run", "start_command"]
 
 MAX_LINE_BYTES = 64 * 1024
-"""The length after which a line is passed on unfinished, so that an endless line cannot fill the
-memory."""
+"""The length after which a line is passed on unfinished, so that an endless line cannot fill the memory."""
+
+READ_CHUNK_BYTES = 1 << 16
 
 StreamName: TypeAlias = Literal["stdout", "stderr"]
 OutputCallback: TypeAlias = Callable[[StreamName, bytes], None]
@@ -62,8 +53,8 @@ class ChildProcess:
     """A running command, which ends with the block that started it."""
 
     pid: int
-    stdin: ByteSendStream
-    stdout: ByteReceiveStream
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
     _tree: SupervisedTree | WindowsTree
 
     async def wait(self) -> int:
@@ -83,9 +74,8 @@ async def run(
 ) -> CompletedCommand:
     """Run a command to its end; leave no descendant behind, however this call ends.
 
-    `env` replaces the whole environment. Without `stdin` the command reads an empty file.
-    `on_output` gets each line as it comes, without its line end, and nothing once the call is
-    cancelled; it must not raise.
+    `env` replaces the whole environment. Without `stdin` the command reads an empty file. `on_output` gets each line as
+    it comes, without its line end, and nothing once the call is cancelled; it must not raise.
 
     Raises:
         StartError: The command cannot be started.
@@ -133,8 +123,8 @@ class OutputCollector:
         self._on_output = on_output
         self._partial_line = b""
 
-    async def drain(self, stream: ByteReceiveStream) -> None:
-        async for chunk in stream:
+    async def drain(self, stream: asyncio.StreamReader) -> None:
+        while chunk := await stream.read(READ_CHUNK_BYTES):
             self.tail.append(chunk)
             if self._on_output is not None:
                 await self._emit_lines(chunk, self._on_output)
@@ -152,7 +142,8 @@ class OutputCollector:
             on_output(self._name, line)
 
 
-async def _write_stdin(stream: ByteSendStream, data: bytes) -> None:
-    async with stream:
-        with suppress(anyio.BrokenResourceError):  # the command need not read to the end
-            await stream.send(data)
+async def _write_stdin(stream: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(OSError):  # the command need not read to the end
+        stream.write(data)
+        await stream.drain()
+    stream.close()

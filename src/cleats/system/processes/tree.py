@@ -1,11 +1,10 @@
 """A command with all its descendants: starting it and terminating it.
 
-Private to `process`, which documents the guarantees. On POSIX each command has its own supervisor.
-Closing our side of the lifeline terminates the tree, and if this process is killed the kernel
-closes it for us. On Linux that
-terminates every descendant, regardless of its group, session or environment; elsewhere it
-terminates the group. On Windows `taskkill /T /F` terminates the tree while the command is alive;
-descendants that outlive the command cannot be reached there.
+Private to `process`, which documents the guarantees. On POSIX each command has its own supervisor. Closing our side of
+the lifeline terminates the tree, and if this process is killed the kernel closes it for us. On Linux that terminates
+every descendant, regardless of its group, session or environment; elsewhere it terminates the group. On Windows
+`taskkill /T /F` terminates the tree while the command is alive; descendants that outlive the command cannot be reached
+there.
 """
 
 import asyncio
@@ -18,10 +17,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
-from typing import IO, Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from cleats.system.processes.command import (
     IS_WINDOWS,
@@ -36,6 +34,9 @@ from cleats.system.processes.command import (
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MAX_MESSAGE_BYTES = 16 << 20
+"""The longest line that can be read from a command at once: a listing of hundreds of tools is one line."""
 
 NO_SUCH_PROCESS_EXIT_CODE = 128
 """The exit code of `taskkill` for a process that has already exited."""
@@ -71,8 +72,7 @@ async def start_tree(spec: CommandSpec) -> "AsyncIterator[SupervisedTree | Windo
 async def await_shielded(work: Coroutine[Any, Any, None]) -> None:
     """Await some work to its end, and only then let a cancellation through.
 
-    A shield alone stops the cancellations of anyio, but not those of asyncio, and a call may end by
-    either.
+    A shield alone stops the cancellations of anyio, but not those of asyncio, and a call may end by either.
     """
     task = asyncio.ensure_future(work)
     cancellation: asyncio.CancelledError | None = None
@@ -92,68 +92,33 @@ def assume_present(value: T | None) -> T:
     return cast("T", value)
 
 
-class PipeReader(ByteReceiveStream):
-    """The end of a pipe from which we read.
-
-    The pipes are our own, because those of an event loop may not be pipes: uvloop gives a command
-    sockets, and a script that writes to /dev/stderr cannot open one.
-    """
-
-    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.BaseTransport) -> None:
-        self._reader = reader
-        self._transport = transport
-
-    @classmethod
-    async def open(cls, pipe: IO[bytes]) -> Self:
-        reader = asyncio.StreamReader()
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), pipe
-        )
-        return cls(reader, transport)
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        if chunk := await self._reader.read(max_bytes):
-            return chunk
-        raise anyio.EndOfStream
-
-    async def aclose(self) -> None:
-        self._transport.close()
+# The pipes are our own, because those of an event loop may not be pipes: uvloop gives a command sockets, and a script
+# that writes to /dev/stderr cannot open one.
 
 
-class PipeWriter(ByteSendStream):
-    """The end of a pipe to which we write."""
+async def _open_reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    reader = asyncio.StreamReader(MAX_MESSAGE_BYTES)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    return reader, transport
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
 
-    @classmethod
-    async def open(cls, pipe: IO[bytes]) -> Self:
-        loop = asyncio.get_running_loop()
-        unused = asyncio.StreamReader()
-        transport, protocol = await loop.connect_write_pipe(lambda: asyncio.StreamReaderProtocol(unused), pipe)
-        return cls(asyncio.StreamWriter(transport, protocol, unused, loop))
-
-    async def send(self, item: bytes) -> None:
-        if self._writer.is_closing():
-            raise anyio.BrokenResourceError
-        try:
-            self._writer.write(item)
-            await self._writer.drain()
-        except OSError as error:
-            raise anyio.BrokenResourceError from error
-
-    async def aclose(self) -> None:
-        """Send everything that has not been sent yet, and then the end of file."""
-        self._writer.close()
+async def _open_writer(descriptor: int) -> asyncio.StreamWriter:
+    loop, unused = asyncio.get_running_loop(), asyncio.StreamReader()
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(unused), os.fdopen(descriptor, "wb", 0)
+    )
+    return asyncio.StreamWriter(transport, protocol, unused, loop)
 
 
 class SupervisedTree:
     """A command and its descendants, whose supervisor terminates them for us, and reports on them."""
 
     pid = 0
-    stdin: ByteSendStream | None = None
-    stdout: ByteReceiveStream | None = None
-    stderr: ByteReceiveStream | None = None
+    stdin: asyncio.StreamWriter | None = None
+    stdout: asyncio.StreamReader | None = None
+    stderr: asyncio.StreamReader | None = None
     _lifeline: asyncio.StreamWriter
     _reports: asyncio.StreamReader
 
@@ -165,6 +130,7 @@ class SupervisedTree:
         self._start_failure = ""
         self._exit_code: int | None = None
         self._is_terminated = False
+        self._read_transports: list[asyncio.BaseTransport] = []
 
     async def open(self) -> None:
         """Start the process, or raise `OSError` and leave nothing to close."""
@@ -186,11 +152,13 @@ class SupervisedTree:
             raise
         self._lifeline.write(payload)
         ends = {name: descriptor for descriptor, name in pipes.our_ends.items()}
-        self.stdout = await PipeReader.open(os.fdopen(ends["stdout"], "rb", 0))
         if "stdin" in ends:
-            self.stdin = await PipeWriter.open(os.fdopen(ends["stdin"], "wb", 0))
-        if "stderr" in ends:
-            self.stderr = await PipeReader.open(os.fdopen(ends["stderr"], "rb", 0))
+            self.stdin = await _open_writer(ends["stdin"])
+        for name in ("stdout", "stderr"):
+            if name in ends:
+                reader, transport = await _open_reader(ends[name])
+                setattr(self, name, reader)
+                self._read_transports.append(transport)
 
     async def wait_until_started(self) -> None:
         """Wait until the command runs, or raise `StartError`."""
@@ -232,9 +200,10 @@ class SupervisedTree:
     async def close(self) -> None:
         """Terminate all processes, and close the streams."""
         await self.terminate()
-        for stream in (self.stdin, self.stdout, self.stderr):
-            if stream is not None:
-                await stream.aclose()
+        if self.stdin is not None:
+            self.stdin.close()
+        for transport in self._read_transports:
+            transport.close()
 
     def _kill_group(self, supervisor_pid: int, code: int) -> None:
         # The supervisor was killed: by a kernel short of memory, or by the command itself. Only
@@ -271,23 +240,19 @@ class WindowsTree:
     """A command of which only the root is known; its methods are those of `SupervisedTree`."""
 
     pid = 0
-    stdin: ByteSendStream | None = None
-    stdout: ByteReceiveStream | None = None
-    stderr: ByteReceiveStream | None = None
+    stdin: asyncio.StreamWriter | None = None
+    stdout: asyncio.StreamReader | None = None
+    stderr: asyncio.StreamReader | None = None
 
     def __init__(self, spec: CommandSpec) -> None:
         self._spec = spec
-        self._process: Process | None = None
+        self._process: asyncio.subprocess.Process | None = None
 
     async def open(self) -> None:
         spec = self._spec
-        process = self._process = await anyio.open_process(
-            spec.argv,
-            stdin=spec.stdin,
-            stdout=PIPE,
-            stderr=spec.stderr,
-            cwd=spec.cwd,
-            env=spec.env,
+        streams: Any = {"stdin": spec.stdin, "stdout": PIPE, "stderr": spec.stderr, "limit": MAX_MESSAGE_BYTES}
+        process = self._process = await asyncio.create_subprocess_exec(
+            *spec.argv, **streams, cwd=spec.cwd, env=spec.env
         )
         self.pid = process.pid
         self.stdin, self.stdout, self.stderr = process.stdin, process.stdout, process.stderr
@@ -310,5 +275,5 @@ class WindowsTree:
 
     async def close(self) -> None:
         await self.terminate()
-        if self._process is not None:
-            await self._process.aclose()
+        if self.stdin is not None:
+            self.stdin.close()
