@@ -1,10 +1,9 @@
 """Toolsets of other installed packages, found by the entry-point group `cleats.toolsets`.
 
-An entry point is a name and a function from settings to a `Toolset` of that name. The installed
-packages are searched only when a name is not built in or no name was given; a package is imported
-only when its toolset is requested. The toolset must keep the rules of `contract.toolset_rules`, the
-answers of its tools must fit their output schemas, and every failure is reported with the name of
-the package.
+An entry point is a name and a function from settings to a `Toolset` of that name. The installed packages are searched
+only when a name is not built in or no name was given; a package is imported only when its toolset is requested. The
+toolset must keep the rules of `contract.toolset_rules`, the answers of its tools must fit their output schemas, and
+every failure is reported with the name of the package.
 """
 
 import logging
@@ -29,8 +28,7 @@ log = logging.getLogger(__name__)
 ENTRY_POINT_GROUP: Final = "cleats.toolsets"
 
 PLUGIN_ROUTE_PREFIX: Final = "/toolsets"
-"""The path prefix of HTTP routes of other packages, each below its name, so that none hides
-ours."""
+"""The path prefix of HTTP routes of other packages, each below its name, so that none hides ours."""
 
 
 @cache  # what is installed does not change under a running program
@@ -94,8 +92,7 @@ def import_toolset(name: str, settings: Settings) -> Toolset:
     """Import and create the only toolset of this name.
 
     Raises:
-        SettingError: Two packages provide it, or it cannot be imported or created, or it breaks the
-            rules.
+        SettingError: Two packages provide it, or it cannot be imported or created, or it breaks the rules.
         KeyError: Nothing installed has this name.
     """
     points = installed_toolsets()[name]

@@ -26,8 +26,7 @@ _SCHEMA_KEYWORDS = frozenset(
     ("$schema", "$id", "$defs", "$ref", "properties", "items", "allOf", "anyOf", "oneOf", "enum")
 )
 _SCHEMA_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-"""A plain `.json` file in the folder is a schema if it has one of these keywords or types at its
-top level."""
+"""A plain `.json` file in the folder is a schema if it has one of these keywords or types at its top level."""
 
 _decode = msgspec.json.Decoder().decode
 
