@@ -28,14 +28,7 @@ from cleats.system.processes.command import (
     OutputTail,
     StartError,
 )
-from cleats.system.processes.tree import (
-    CommandSpec,
-    SupervisedTree,
-    WindowsTree,
-    assume_present,
-    await_shielded,
-    start_tree,
-)
+from cleats.system.processes.tree import SupervisedTree, WindowsTree, await_shielded, start_tree
 
 __all__ = ["GRACE_SECONDS", "ChildProcess", "CompletedCommand", "StartError", "run", "start_command"]
 
@@ -80,14 +73,14 @@ async def run(
     Raises:
         StartError: The command cannot be started.
     """
-    spec = CommandSpec(argv, cwd, env, grace, stdin=DEVNULL if stdin is None else PIPE, stderr=PIPE)
+    stdin_kind = DEVNULL if stdin is None else PIPE
     stdout_collector = OutputCollector("stdout", output_limit, on_output)
     stderr_collector = OutputCollector("stderr", output_limit, on_output)
-    async with start_tree(spec) as tree, anyio.create_task_group() as streams:
-        streams.start_soon(stdout_collector.drain, assume_present(tree.stdout))
-        streams.start_soon(stderr_collector.drain, assume_present(tree.stderr))
+    async with start_tree(argv, cwd, env, grace, stdin_kind, PIPE) as tree, anyio.create_task_group() as streams:
+        streams.start_soon(stdout_collector.drain, tree.stdout)
+        streams.start_soon(stderr_collector.drain, tree.stderr)
         if stdin is not None:
-            streams.start_soon(_write_stdin, assume_present(tree.stdin), stdin)
+            streams.start_soon(_write_stdin, tree.stdin, stdin)
         exit_code = await tree.wait()
         await await_shielded(tree.terminate())
         streams.cancel_scope.deadline = anyio.current_time() + DRAIN_TIMEOUT_SECONDS
@@ -110,8 +103,8 @@ async def start_command(
     Raises:
         StartError: The command cannot be started.
     """
-    async with start_tree(CommandSpec(argv, cwd, env, grace, stdin=PIPE, stderr=None)) as tree:
-        yield ChildProcess(tree.pid, assume_present(tree.stdin), assume_present(tree.stdout), tree)
+    async with start_tree(argv, cwd, env, grace, PIPE, None) as tree:
+        yield ChildProcess(tree.pid, tree.stdin, tree.stdout, tree)
 
 
 class OutputCollector:
