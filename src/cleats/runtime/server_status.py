@@ -31,7 +31,7 @@ class ServerStatus:
         self._outcome_counts: Counter[tuple[str, type[Outcome]]] = Counter()
         self._duration_counts: dict[str, list[int]] = {}
         self._total_seconds: Counter[str] = Counter()
-        self.slots: CallSlots | None = None
+        self.slots = CallSlots(concurrency=0, queue=0)
         self.registry: Registry | None = None
 
     def record_start(self, call: ToolCall, started_at: float) -> None:
@@ -55,14 +55,8 @@ class ServerStatus:
     def get_queue_load(self) -> dict[str, int]:
         """Return the current load and its limits."""
         slots = self.slots
-        if slots is None:
-            return {"running": 0, "maxRunning": 0, "waiting": 0, "maxWaiting": 0}
-        return {
-            "running": slots.running,
-            "maxRunning": slots.concurrency,
-            "waiting": slots.waiting,
-            "maxWaiting": slots.queue,
-        }
+        running = {"running": slots.running, "maxRunning": slots.concurrency}
+        return {**running, "waiting": slots.waiting, "maxWaiting": slots.queue}
 
     def list_open_calls(self) -> list[dict[str, Any]]:
         """Return the open calls, oldest first; a tool gets only those of tools its caller has."""

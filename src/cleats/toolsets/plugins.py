@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Handler, Tool, Toolset
+from cleats.contract.tools import Context, Tool, Toolset
 from cleats.contract.toolset_rules import find_flaws, list_tool_names
 from cleats.contract.versions import RELEASE_VERSION_PATTERN
 from cleats.contract.violations import Validator
@@ -115,12 +115,10 @@ def _enforce_output_schema(tool: Tool) -> Tool:
     """Return the tool with its answers checked against its output schema."""
     if tool.output is None:
         return tool
-    return replace(tool, run=_check_answers(tool.name, tool.run, Validator(tool.output)))
+    name, validator = tool.name, Validator(tool.output)
 
-
-def _check_answers(name: str, run: Handler, validator: Validator) -> Handler:
     async def run_checked(arguments: Mapping[str, Any], context: Context) -> Any:
-        answer = await run(arguments, context)
+        answer = await tool.run(arguments, context)
         violations = [violation.as_json() for violation in validator.find_violations(msgspec.to_builtins(answer))]
         if not violations:
             return answer
@@ -132,7 +130,7 @@ def _check_answers(name: str, run: Handler, validator: Validator) -> Handler:
             details=violations,
         )
 
-    return run_checked
+    return replace(tool, run=run_checked)
 
 
 def _find_broken_rules(name: str, toolset: Toolset) -> Iterator[str]:

@@ -7,7 +7,7 @@ published this way, because hosts refuse the others; the tool loads every skill.
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -232,13 +232,6 @@ class SkillPrompts:
 def render_skill(skill: Skill, text: str) -> str:
     """Render a skill for an agent: its base directory, then the unchanged text of the file."""
     return f"Loading: {skill.full_name}\nBase directory: {skill.folder}\n\n{text}"
-
-
-def fingerprint_lists(catalogue: SkillCatalogue) -> tuple[Iterator[object], Iterator[object]]:
-    """Return what the lists of resources and prompts show of a catalogue, for comparison."""
-    resources = ((skill.uri, skill.description, skill.stamp.size) for skill in catalogue.skills if skill.publishable)
-    prompts = ((name, skill.description) for name, skill in catalogue.for_people.items())
-    return resources, prompts
 
 
 def _build_resource(skill: Skill) -> Resource:
