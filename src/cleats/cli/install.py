@@ -47,7 +47,8 @@ def install(client: str, *, scope: Scope | None, uninstall: bool, dry_run: bool,
     path = find_file(chosen, scope)
     before = _read_text(path)
     after = update_entry(chosen, before, path, None if uninstall else server)
-    change = _render_change(path, before, after)
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
+    change = "\n".join(lines)
     if change and not dry_run:
         _write_file(path, before, after)
     if as_json:
@@ -87,7 +88,9 @@ def update_entry(client: McpClient, text: str, path: Path, server: ServerCommand
         if server is None and entries == (servers or []):
             return text
         entries += [client.make_entry(server)] if server else []
-        return _dump_yaml({**document, client.key: entries})
+        import yaml  # noqa: PLC0415 - one client has it
+
+        return str(yaml.safe_dump({**document, client.key: entries}, sort_keys=False, allow_unicode=True))
     entries_by_name = dict(servers) if isinstance(servers, dict) else {}
     if server is not None:
         entries_by_name[SERVER_NAME] = client.make_entry(server)
@@ -128,13 +131,6 @@ def _load_yaml(text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _dump_yaml(document: dict[str, Any]) -> str:
-    import yaml  # noqa: PLC0415 - one client has it
-
-    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    return text
-
-
 def _replace_toml_table(text: str, table: str, path: Path) -> str:
     """Return a TOML text with the table of this server replaced, added or removed; the rest is untouched."""
     try:
@@ -152,11 +148,6 @@ def _replace_toml_table(text: str, table: str, path: Path) -> str:
     rest = "\n".join(kept).rstrip("\n")
     parts = [part for part in (rest, table) if part]
     return "\n\n".join(parts) + "\n" if parts else ""
-
-
-def _render_change(path: Path, before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
-    return "\n".join(lines)
 
 
 def _write_file(path: Path, before: str, after: str) -> None:

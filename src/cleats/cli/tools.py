@@ -41,7 +41,9 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
     """
     check_toolsets(toolsets)
     registry = app.build_registry(settings, toolsets)
-    tool = None if name is None else find_tool(registry, name)
+    tool = None if name is None else registry.get(name)
+    if tool is None and name is not None:
+        raise click.UsageError(f"There is no tool {name!r}.{suggest_tool_names(registry, name)}")
     if as_json:
         entries = build_snapshot(registry, full_results=True)["tools"]
         echo_json(entries[tool.name] if tool else entries)
@@ -54,13 +56,6 @@ def check_toolsets(names: tuple[str, ...]) -> None:
     for name in app.find_unknown_toolsets(names):
         toolset_names = ", ".join(app.list_toolset_names())
         raise click.UsageError(f"There is no toolset {name!r}; there are: {toolset_names}.")
-
-
-def find_tool(registry: Registry, name: str) -> Tool:
-    """Return the tool with this name or alias; for an unknown name, suggest similar ones."""
-    if (tool := registry.get(name)) is None:
-        raise click.UsageError(f"There is no tool {name!r}.{suggest_tool_names(registry, name)}")
-    return tool
 
 
 def suggest_tool_names(registry: Registry, name: str) -> str:
@@ -166,14 +161,9 @@ def first_sentence(text: str) -> str:
 
 def format_examples(tool: Tool) -> list[str]:
     """Format a tool's examples as shell commands."""
-    examples = [example.get("arguments", {}) for example in tool.examples]
-    return [format_call(tool.name, arguments) for arguments in examples or [{}]]
-
-
-def format_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """Format the call of a tool as a shell command."""
-    words = [json.dumps(arguments, ensure_ascii=False)] if arguments else []
-    return shlex.join(["cleats", "call", name, *words])
+    examples = [example.get("arguments", {}) for example in tool.examples] or [{}]
+    words = [[json.dumps(arguments, ensure_ascii=False)] if arguments else [] for arguments in examples]
+    return [shlex.join(["cleats", "call", tool.name, *call_words]) for call_words in words]
 
 
 def _describe_presence(name: str, rule: Schema, required: Any) -> str:

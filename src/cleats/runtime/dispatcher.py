@@ -111,7 +111,15 @@ class Dispatcher:
             case None:
                 return outcome
             case "late":
-                return Failed(_make_timeout_error(tool, timeout))
+                seconds = timeout or 0.0
+                return Failed(
+                    ToolError(
+                        ErrorCode.TOOL_TIMEOUT,
+                        f"{tool.name} took longer than {seconds:g} s and was stopped.",
+                        hint="Narrow the request, or raise the tool's timeout.",
+                        details={"timeoutMs": round(seconds * 1000)},
+                    )
+                )
             case "withdrawn":
                 return Cancelled()  # even when the handler finished regardless
 
@@ -136,13 +144,3 @@ class Dispatcher:
             )
         finally:
             CALLER_REGISTRY.reset(token)
-
-
-def _make_timeout_error(tool: Tool, timeout: float | None) -> ToolError:
-    seconds = timeout or 0.0
-    return ToolError(
-        ErrorCode.TOOL_TIMEOUT,
-        f"{tool.name} took longer than {seconds:g} s and was stopped.",
-        hint="Narrow the request, or raise the tool's timeout.",
-        details={"timeoutMs": round(seconds * 1000)},
-    )

@@ -205,10 +205,6 @@ def _parse_integer(raw: object) -> int:
     return number
 
 
-def _parse_seconds(raw: object) -> float:
-    return _parse_number(raw, float)
-
-
 def _parse_number(raw: object, kind: Callable[[Any], N]) -> N:
     try:
         value = kind(raw)
@@ -227,7 +223,7 @@ def _parse_seconds_by_name(raw: object) -> dict[str, float]:
         raw = {name.strip(): value.strip() for name, _, value in pairs}
     if not isinstance(raw, Mapping):
         raise ValueError(f"expected name=seconds,…, not {raw!r}")  # noqa: TRY004 - the user's error
-    return {str(name): _parse_seconds(value) for name, value in raw.items()}
+    return {str(name): _parse_number(value, float) for name, value in raw.items()}
 
 
 def _parse_words(raw: object) -> tuple[str, ...]:
@@ -244,7 +240,7 @@ class _SettingKind(NamedTuple):
 
 _SETTING_KINDS: Mapping[Any, _SettingKind] = {
     int: _SettingKind("integer", _parse_integer),
-    float: _SettingKind("seconds", _parse_seconds),
+    float: _SettingKind("seconds", lambda raw: _parse_number(raw, float)),
     str: _SettingKind("text", _parse_text),
     Path: _SettingKind("folder", _parse_folder),
     Mapping: _SettingKind("name=seconds", _parse_seconds_by_name),
