@@ -78,6 +78,18 @@ class SkillCatalogue:
         return dict(sorted(skills_by_name.items()))
 
     @cached_property
+    def published(self) -> Mapping[str, Skill]:
+        """The skills that are listed as resources, by URI, sorted."""
+        published_skills = (skill for skill in self.skills if skill.publishable)
+        return {skill.uri: skill for skill in sorted(published_skills, key=lambda skill: skill.uri)}
+
+    @cached_property
+    def published_roots(self) -> Mapping[str, Skill]:
+        """Every skill that can be read as a resource, shadowed ones too, by its root."""
+        hidden = [shadowed.skill for shadowed in self.shadowed if shadowed.skill.publishable]
+        return {skill.root_uri: skill for skill in [*hidden, *self.published.values()]}
+
+    @cached_property
     def _by_short_name(self) -> Mapping[str, list[Skill]]:
         skills_by_name: dict[str, list[Skill]] = {}
         for skill in self.for_models:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -153,25 +153,27 @@ async def _take_snapshot(connect: OpenTransport, mode: Literal["legacy", "auto"]
         }
         if client.server_info is not None:
             server_info = client.server_info.model_dump(by_alias=True, exclude_none=True)
-            snapshot["server"] = {key: server_info[key] for key in ("name", "version", "title") if key in server_info}
+            snapshot["server"] = {
+                name: server_info[name] for name in ("name", "version", "title") if name in server_info
+            }
         if client.instructions:
             snapshot["instructions"] = client.instructions
         async for tool in _list_entries(client, ListToolsRequest, "tools"):
             _add_entry(snapshot["tools"], "tools", tool["name"], _describe_tool(tool))
             if isinstance(version := tool.get("_meta", {}).get(VENDOR_META_PREFIX + "contractVersion"), str):
                 snapshot["schemaVersion"] = version
-        for listing in (listing for listing in OTHER_LISTINGS if listing.capability in capabilities):
+        for key, _, name_field, request in [listing for listing in OTHER_LISTINGS if listing[1] in capabilities]:
             entries: dict[str, Any] = {}
             try:
-                async for entry in _list_entries(client, listing.request, listing.key):
-                    name = entry.pop(listing.name_field)
+                async for entry in _list_entries(client, request, key):
+                    name = entry.pop(name_field)
                     if isinstance(entry.get("arguments"), list):
                         entry["arguments"] = {argument.pop("name"): argument for argument in entry["arguments"]}
-                    _add_entry(entries, listing.key, name, entry)
+                    _add_entry(entries, key, name, entry)
             except MCPError as error:
                 if error.code != METHOD_NOT_FOUND:  # it has resources, say, and no templates of them
                     raise
-            snapshot[listing.key] = entries
+            snapshot[key] = entries
     return snapshot
 
 
@@ -179,20 +181,12 @@ class RawResult(BaseModel, extra="allow"):
     """A result as the server wrote it."""
 
 
-class ServerListing(NamedTuple):
-    """A list that a server with a capability has."""
-
-    key: str
-    capability: str
-    name_field: str
-    request: type[ListPromptsRequest | ListResourcesRequest | ListResourceTemplatesRequest]
-
-
 OTHER_LISTINGS: Final = (
-    ServerListing("prompts", "prompts", "name", ListPromptsRequest),
-    ServerListing("resources", "resources", "uri", ListResourcesRequest),
-    ServerListing("resourceTemplates", "resources", "uriTemplate", ListResourceTemplatesRequest),
+    ("prompts", "prompts", "name", ListPromptsRequest),
+    ("resources", "resources", "uri", ListResourcesRequest),
+    ("resourceTemplates", "resources", "uriTemplate", ListResourceTemplatesRequest),
 )
+"""The key of each other list, the capability of servers that have it, the field of its names, and its request."""
 
 
 def _add_entry(entries: dict[str, Any], key: str, name: str, entry: dict[str, Any]) -> None:
