@@ -148,10 +148,10 @@ def _is_large(instance: object) -> bool:
 
 def _convert_errors(errors: Any, root: object = None) -> Iterator[Violation]:
     """Convert each error; every unexpected property gets a separate violation with its path."""
-    has_odd_key = _has_odd_key(root)
+    has_odd_key, located = _has_odd_key(root), set[tuple[str, str, str]]()
     for error in errors:
         keyword: str = error.kind.name
-        path = _locate_exactly(root, error) if has_odd_key else join_pointer(error.instance_path)
+        path = _locate_exactly(root, error, located) if has_odd_key else join_pointer(error.instance_path)
         schema_path = join_pointer(error.schema_path)
         facts: dict[str, Any] = error.kind.as_dict()
         if keyword == "required" and facts["property"] in error.instance:
@@ -191,17 +191,24 @@ def _has_odd_key(root: object) -> bool:
     return False
 
 
-def _locate_exactly(root: Any, error: Any) -> str:
+def _locate_exactly(root: Any, error: Any, located: set[tuple[str, str, str]]) -> str:
     """Return the pointer to the value of an error, with every key as it is.
 
-    The text of an error has `["key"]` for each part of the pointer, as written there, and `[12]` for digits.
+    The text of an error has `["key"]` for each part of the pointer, as written there, and `[12]` for digits. A key may
+    contain anything, also `"]["`; if a text has two meanings, the value decides, and of two errors with the same text
+    each gets one.
     """
+    pointers = []
     for parts in _iter_places(root, error.instance_path):
         names = [join_pointer([part])[1:] for part in parts]
         place = "".join(f"[{name}]" if re.fullmatch("[0-9]+", name) else f'["{name}"]' for name in names)
         if f"\n\nOn instance{place}:\n" in error.verbose_message:
-            return join_pointer(parts)
-    return join_pointer(error.instance_path)
+            pointers.append(join_pointer(parts))
+    pointers = [item for item in pointers if _resolve_pointer(root, item) == error.instance] or pointers
+    keys = [(item, error.kind.name, error.message) for item in pointers or [join_pointer(error.instance_path)]]
+    key = next((key for key in keys if key not in located), keys[0])
+    located.add(key)
+    return key[0]
 
 
 def _iter_places(value: Any, parts: Sequence[str | int]) -> Iterator[tuple[str | int, ...]]:
