@@ -44,7 +44,7 @@ contract: $(READY) ## Refuse a contract change without its version bump, by clea
 	PATH="$(CURDIR)/$(BIN):$$PATH" cleats contract check
 
 docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks
-	$(BIN)/python -m cleats.cli.reference
+	$(BIN)/python -m book.reference
 	$(BIN)/python -m book
 
 picture: $(READY) ## Record the picture of a terminal from the running program

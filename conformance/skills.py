@@ -69,7 +69,7 @@ async def _serve_skills() -> None:
     settings = make_settings(telemetry="off", log_level="warning", skill_dirs=(SKILLS_FOLDER,))
     vitals = ServerStatus()
     toolsets = app.load_toolsets(settings, ["skills"], vitals)
-    async with app.open_mcp_server(settings, toolsets, vitals) as server:
+    async with app.open_mcp_servers(settings, toolsets, vitals) as [server]:
         await serve_app(server.streamable_http_app(streamable_http_path=MCP_PATH))
 
 

@@ -150,20 +150,11 @@ async def open_dispatcher(
 
 
 @asynccontextmanager
-async def open_mcp_server(
-    settings: Settings, served_toolsets: Sequence[Toolset], status: ServerStatus
-) -> AsyncIterator["McpServer"]:
-    """Open the MCP server over running toolsets, for any transport."""
-    async with open_mcp_servers(settings, served_toolsets, status, [lambda dispatcher: dispatcher]) as [server]:
-        yield server
-
-
-@asynccontextmanager
 async def open_mcp_servers(
     settings: Settings,
     served_toolsets: Sequence[Toolset],
     status: ServerStatus,
-    views: Sequence[Callable[[Dispatcher], Dispatcher]],
+    views: Sequence[Callable[[Dispatcher], Dispatcher]] = (lambda dispatcher: dispatcher,),
 ) -> AsyncIterator[list["McpServer"]]:
     """Open an MCP server for every view of the running toolsets; changes are announced on all."""
     from cleats.transports.mcp.server import McpServer  # noqa: PLC0415 - imports the SDK

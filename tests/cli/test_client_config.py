@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cleats.cli import client_config
+from cleats.cli import client_config, clients
 from cleats.cli.clients import CLIENTS_BY_NAME, ServerCommand
 from tests.support.shell import EXIT_TIMEOUT_SECONDS, LAW_SETTINGS, Shell
 
@@ -155,8 +155,7 @@ def test_without_a_client_they_are_listed(shell: Shell) -> None:
     [("linux", ".config"), ("darwin", "Library"), ("win32", "AppData"), ("plan9", ".config")],
 )
 def test_the_list_has_the_file_of_this_system(platform: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = SimpleNamespace(platform=platform, argv=sys.argv, executable=sys.executable)
-    monkeypatch.setattr(client_config, "sys", here)  # Python itself goes on where it is
+    monkeypatch.setattr(clients, "sys", SimpleNamespace(platform=platform))  # Python itself goes on where it is
 
     lines = CliRunner().invoke(client_config.client_config).stdout.splitlines()
 

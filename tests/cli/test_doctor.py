@@ -75,9 +75,9 @@ def test_a_full_disk_is_a_problem(shell: Shell, monkeypatch: pytest.MonkeyPatch)
 
     findings = doctor.examine_machine(shell.environ, shell.folder)
 
-    assert not findings.ok
-    assert [problem.what.partition(":")[0] for problem in findings.problems] == ["cache_dir", "data_dir"]
-    assert findings.problems[0].remedy.startswith("Make room, or set CLEATS_CACHE_DIR")
+    assert not findings["ok"]
+    assert [problem["what"].partition(":")[0] for problem in findings["problems"]] == ["cache_dir", "data_dir"]
+    assert findings["problems"][0]["remedy"].startswith("Make room, or set CLEATS_CACHE_DIR")
 
 
 def test_a_timeout_of_no_tool_is_noted(shell: Shell) -> None:
@@ -131,9 +131,9 @@ def test_a_missing_library_is_a_problem_and_comes_with_its_command(
 
     findings = doctor.examine_machine(shell.environ, shell.folder)
 
-    assert not findings.ok
-    assert findings.problems[0].what == "mcp is not installed"
-    assert findings.problems[0].remedy.startswith("pip install 'mcp")
+    assert not findings["ok"]
+    assert findings["problems"][0]["what"] == "mcp is not installed"
+    assert findings["problems"][0]["remedy"].startswith("pip install 'mcp")
 
 
 def test_the_doctor_works_where_a_library_is_broken(shell: Shell) -> None:

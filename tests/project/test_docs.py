@@ -8,11 +8,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from book import reference
 from cleats import app
-from cleats.cli import reference
 from cleats.cli.main import COMMANDS_BY_NAME, cli
 from cleats.contract.errors import ErrorCode
-from cleats.settings import Settings, list_setting_rows
+from cleats.settings import SETTINGS_BY_NAME, Settings
 from tests.support.paths import REPOSITORY_ROOT
 
 DOCS_FOLDER = REPOSITORY_ROOT / "docs"
@@ -27,7 +27,9 @@ def test_a_reference_page_is_current(name: str) -> None:
 
 
 def test_every_setting_tool_error_and_command_is_documented() -> None:
-    assert all(f"| `{row.name}` | `{row.env}` |" in REFERENCE_PAGES["settings.md"] for row in list_setting_rows())
+    assert all(
+        f"| `{row.name}` | `{row.variable}` |" in REFERENCE_PAGES["settings.md"] for row in SETTINGS_BY_NAME.values()
+    )
     assert all(f"`{code.name}` | {code.value.meaning}" in REFERENCE_PAGES["errors.md"] for code in ErrorCode)
     assert all(f"\n### {tool.name}\n" in REFERENCE_PAGES["tools.md"] for tool in app.build_registry(Settings()))
     assert all(f"\n## cleats {name}\n" in REFERENCE_PAGES["commands.md"] for name in COMMANDS_BY_NAME)

@@ -18,7 +18,6 @@ from cleats.settings import (
     Settings,
     SettingsSource,
     get_setting,
-    list_setting_rows,
     resolve_settings,
 )
 
@@ -57,8 +56,8 @@ def home(tmp_path: Path) -> UserHome:
 def test_without_any_source_every_setting_has_its_default(home: UserHome) -> None:
     settings, defaults = home.load(), Settings()
 
-    for row in list_setting_rows():
-        if row.kind != "folder":
+    for row in SETTINGS_BY_NAME.values():
+        if row.kind_text != "folder":
             assert get_setting(settings, row.name) == get_setting(defaults, row.name)
 
 
@@ -127,7 +126,7 @@ def test_outside_a_repository_only_the_folder_itself_is_read(tmp_path: Path) -> 
     assert settings_loader.find_repository_config(inner) is None
 
 
-@pytest.mark.parametrize("name", [row.name for row in list_setting_rows() if row.private])
+@pytest.mark.parametrize("name", [row.name for row in SETTINGS_BY_NAME.values() if row.private])
 def test_a_repository_cannot_set_what_is_private(home: UserHome, name: str) -> None:
     path = home.write_repository_file(f'{name} = "/tmp/x"')
 
@@ -232,10 +231,10 @@ def test_variables_that_are_no_settings_are_noticed() -> None:
 
 
 def test_every_setting_has_a_sentence_a_type_and_a_variable_of_its_own() -> None:
-    table = list_setting_rows()
+    table = SETTINGS_BY_NAME.values()
 
-    assert len({row.env for row in table}) == len({row.name for row in table}) == len(table)
-    assert all(row.about.endswith(".") and row.kind for row in table)
+    assert len({row.variable for row in table}) == len({row.name for row in table}) == len(table)
+    assert all(row.about.endswith(".") and row.kind_text for row in table)
 
 
 SETTING_NAMES = list(SETTINGS_BY_NAME)

@@ -54,10 +54,9 @@ class AssetCheck:
 class UnreadableFile(Exception):  # noqa: N818 - a state of a file
     """Raised when a file cannot be read or is not JSON."""
 
-    def __init__(self, reason: str, payload: dict[str, Any]) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.payload = {"ok": False, **payload}
+    def __init__(self, message: str, detail: str, reason: str = "parse_error") -> None:
+        super().__init__(message)
+        self.payload = {"ok": False, "reason": reason, "detail": detail}
 
 
 def find_files(paths: Iterable[str]) -> Iterator[AssetFile]:
@@ -85,34 +84,30 @@ def read_document(path: str) -> Any:
     try:
         content = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
     except FileNotFoundError:
-        raise UnreadableFile("there is no such file", {"reason": "io_error", "detail": "file_not_found"}) from None
+        raise UnreadableFile("there is no such file", "file_not_found", "io_error") from None
     except (OSError, ValueError):  # ValueError: the path contains a NUL
-        raise UnreadableFile("it cannot be read", {"reason": "io_error", "detail": "read_failed"}) from None
+        raise UnreadableFile("it cannot be read", "read_failed", "io_error") from None
     if path.lower().endswith((".jsonc", *YAML_SUFFIXES)):
         return _decode_text(path, content)
     try:
         return decode_json(content)
     except InvalidJsonError as error:
-        detail = _locate_json_error(content, error)
-        raise UnreadableFile(_describe_parse_error(detail), {"reason": "parse_error", "detail": detail}) from None
+        raise _explain_json_error(content, error) from None
 
 
 def _decode_text(path: str, content: bytes) -> Any:
-    """Decode YAML or JSON with comments to a value of JSON."""
     try:
         text = content.decode()
         value = _load_yaml(text) if path.lower().endswith(YAML_SUFFIXES) else parse_jsonc(text)
         return decode_json(json.dumps(value, allow_nan=False).encode())  # no value that JSON cannot have
     except UnicodeDecodeError:
-        raise UnreadableFile("it is not UTF-8", {"reason": "parse_error", "detail": "not_utf8"}) from None
+        raise UnreadableFile("it is not UTF-8", "not_utf8") from None
     except RecursionError:
-        detail = "nested_too_deeply"
-        raise UnreadableFile("it is nested too deeply", {"reason": "parse_error", "detail": detail}) from None
+        raise UnreadableFile("it is nested too deeply", "nested_too_deeply") from None
     except (ValueError, TypeError) as error:
         kind = "YAML" if path.lower().endswith(YAML_SUFFIXES) else "JSON with comments"
         reason = " ".join(str(error).split())
-        detail = f"decode_error: {reason}"
-        raise UnreadableFile(f"it is no {kind} ({reason})", {"reason": "parse_error", "detail": detail}) from None
+        raise UnreadableFile(f"it is no {kind} ({reason})", f"decode_error: {reason}") from None
 
 
 def _load_yaml(text: str) -> Any:
@@ -142,24 +137,17 @@ def _load_yaml(text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _locate_json_error(content: bytes, error: InvalidJsonError) -> str:
-    """Return the position of the first JSON error, or the message of our stricter decoder."""
+def _explain_json_error(content: bytes, error: InvalidJsonError) -> UnreadableFile:
+    place = str(error)  # NaN, half of a surrogate pair: only our stricter decoder refuses them
     try:
         json.loads(content)
     except json.JSONDecodeError as decode_error:
-        return f"json_decode_error: line {decode_error.lineno} column {decode_error.colno}"
+        place = f"line {decode_error.lineno} column {decode_error.colno}"
     except UnicodeDecodeError:
-        return "not_utf8"
+        return UnreadableFile("it is not UTF-8", "not_utf8")
     except RecursionError:
-        return "nested_too_deeply"
-    return f"json_decode_error: {error}"  # NaN, half of a surrogate pair
-
-
-def _describe_parse_error(detail: str) -> str:
-    """Describe a parse error for people."""
-    _, _, position = detail.partition(": ")
-    messages = {"not_utf8": "it is not UTF-8", "nested_too_deeply": "it is nested too deeply"}
-    return messages.get(detail, f"it is no JSON ({position})" if position else "it is no JSON")
+        return UnreadableFile("it is nested too deeply", "nested_too_deeply")
+    return UnreadableFile(f"it is no JSON ({place})", f"json_decode_error: {place}")
 
 
 def check_file(judge: AssetValidator, file: AssetFile, schema: str | None, *, is_asset: bool = False) -> AssetCheck:
@@ -167,7 +155,7 @@ def check_file(judge: AssetValidator, file: AssetFile, schema: str | None, *, is
     try:
         asset = read_document(file.path)
     except UnreadableFile as error:
-        return AssetCheck(file.path, None, error.payload, error.reason)
+        return AssetCheck(file.path, None, error.payload, str(error))
     infer_schema = schema_names.infer_asset_schema if is_asset else schema_names.infer_schema
     name = schema or infer_schema(asset, Path(file.path).as_posix(), judge.schema_names)
     if schema is None and not file.is_explicit and _should_skip(judge, file.path, asset, name):

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 
-from cleats.cli import tool_command
+from cleats.cli import asset_validation, tool_command
 from cleats.cli.output import UnusableInput, echo_json, format_columns, style_heading
-from cleats.settings import Settings, replace_settings
-
-if TYPE_CHECKING:
-    from cleats.toolsets.assets.tools import AssetTools
-    from cleats.toolsets.assets.validation import AssetValidator
-
+from cleats.contract.errors import ToolError
+from cleats.settings import SettingError, Settings, replace_settings
+from cleats.toolsets.assets import library
+from cleats.toolsets.assets.patch import diff_values
+from cleats.toolsets.assets.tools import AssetTools, load_assets
+from cleats.toolsets.assets.validation import AssetValidator
 
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
 SCHEMAS_OPTION = click.option("--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR.")
@@ -39,10 +39,8 @@ def assets() -> None:
     """
 
 
-def _load_validator(settings: Settings, schema: str | None, schemas: str | None) -> "tuple[AssetValidator, str | None]":
+def _load_validator(settings: Settings, schema: str | None, schemas: str | None) -> tuple[AssetValidator, str | None]:
     """Return the validator to use, and the name of the schema that every file is checked against, if one was given."""
-    from cleats.toolsets.assets import library, validation  # noqa: PLC0415 - as below
-
     if schema is None or schemas is not None or not schema.endswith(".json"):
         return _load_assets(settings, schemas).validator, schema
     if not Path(schema).expanduser().is_file():
@@ -51,12 +49,10 @@ def _load_validator(settings: Settings, schema: str | None, schemas: str | None)
         schema_files, documents = library.read_schema_tree(Path(schema).expanduser())
     except library.UnusableFileError as error:
         raise UnusableInput(f"--schema: {schema!r} cannot be used ({error}).") from None
-    return validation.AssetValidator(schema_files, None, documents), next(iter(schema_files))
+    return AssetValidator(schema_files, None, documents), next(iter(schema_files))
 
 
-def _load_assets(settings: Settings, schemas: str | None, examples: str | None = None) -> "AssetTools":
-    from cleats.toolsets.assets.tools import load_assets  # noqa: PLC0415 - help needs none of it
-
+def _load_assets(settings: Settings, schemas: str | None, examples: str | None = None) -> AssetTools:
     for option, folder in (("--schemas", schemas), ("--examples", examples)):
         if folder and not Path(folder).expanduser().is_dir():
             raise UnusableInput(f"{option}: there is no folder {folder!r}")
@@ -106,8 +102,6 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
       cleats assets show tone
       cleats assets show tone --schemas schemas/
     """
-    from cleats.contract.errors import ToolError  # noqa: PLC0415
-
     asset_tools = _load_assets(settings, schemas, examples)
     for tool, argument, key in (
         (asset_tools.get_schema, "name", "schema"),
@@ -155,8 +149,6 @@ def validate(
           1  when one is not, none has a schema, or there is none,
           2  when one, or a folder, cannot be read.
     """
-    from cleats.cli import asset_validation  # noqa: PLC0415
-
     judge, schema = _load_validator(settings, schema, schemas)
     files = list(asset_validation.find_files(paths))
     live = sys.stderr.isatty() and not as_json
@@ -185,9 +177,7 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
       cleats assets diff old.json new.json
       cleats assets diff old.json new.json --json > change.patch.json
     """
-    from cleats.toolsets.assets.patch import diff_values as compare  # noqa: PLC0415
-
-    patch = compare(_read_document(base), _read_document(new))
+    patch = diff_values(_read_document(base), _read_document(new))
     if as_json:
         _print_json_line(patch)
     for operation in () if as_json else patch:
@@ -223,9 +213,6 @@ def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | 
 
 def validate_file(settings: Settings, path: str) -> int:
     """Validate one file for `--validate PATH`: print one line of JSON and return the exit code."""
-    from cleats.cli import asset_validation  # noqa: PLC0415
-    from cleats.settings import SettingError  # noqa: PLC0415
-
     try:
         judge = _load_assets(settings, None).validator
     except SettingError as error:
@@ -244,12 +231,10 @@ def _call_handler(tool: Any, **arguments: Any) -> dict[str, Any]:
 
 
 def _read_document(path: str) -> Any:
-    from cleats.cli import asset_validation  # noqa: PLC0415
-
     try:
         return asset_validation.read_document(path)
     except asset_validation.UnreadableFile as error:
-        raise UnusableInput(f"{path}: {error.reason}.") from None
+        raise UnusableInput(f"{path}: {error}.") from None
 
 
 def _print_json_line(value: object) -> None:

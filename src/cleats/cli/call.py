@@ -1,30 +1,36 @@
 """The `cleats call` command: a surface for one call by one person."""
 
+import asyncio
 import logging
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import anyio
 import click
 import msgspec
 from msgspec import structs
 
+from cleats import app
 from cleats.cli import tool_command
 from cleats.cli.output import ProgressPrinter
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.cli.tools import suggest_tool_names
+from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Cancelled, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, Answer, Payload
 from cleats.contract.tools import Toolset
 from cleats.contract.toolset_rules import list_tool_names
+from cleats.runtime.background_writer import PROCESS_JOURNAL, StderrHandler
+from cleats.runtime.call import ToolCall
+from cleats.runtime.progress import ProgressReporter
+from cleats.runtime.server_status import ServerStatus
+from cleats.runtime.shutdown import Shutdown, watch_signals
 from cleats.settings import Settings
 from cleats.transports.jsonrpc import InvalidJsonError, decode_json, encode_answer, render_encodable
-
-if TYPE_CHECKING:
-    from cleats.runtime.call import ToolCall
-    from cleats.runtime.shutdown import Shutdown
+from cleats.transports.stdio import claim_stdio
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +80,7 @@ def call(settings: Settings, tool: str, json_text: str, *, pairs: tuple[str, ...
 class CallResult(NamedTuple):
     """The outcome of a call and the values needed to print it."""
 
-    call: "ToolCall"
+    call: ToolCall
     outcome: Outcome
     payload: Payload
     suggestion: str
@@ -89,14 +95,8 @@ def run_call(
     show_traces: bool = False,
 ) -> CallResult:
     """Call a tool on a server that lives only as long as the call."""
-    from cleats.transports.stdio import claim_stdio  # noqa: PLC0415 - help needs none of these
-
     # Output that a tool or its children print while it runs is not part of the answer.
     with claim_stdio():
-        import anyio  # noqa: PLC0415
-
-        from cleats.runtime.background_writer import PROCESS_JOURNAL, StderrHandler  # noqa: PLC0415
-
         handler = StderrHandler()
         handler.setFormatter(_LogFormatter(show_traces=show_traces))
         logging.basicConfig(handlers=[handler], level=settings.log_level.upper())
@@ -109,15 +109,6 @@ def run_call(
 async def _dispatch_call(
     settings: Settings, name: str, arguments: Mapping[str, Any], progress_printer: ProgressPrinter
 ) -> CallResult:
-    import asyncio  # noqa: PLC0415
-
-    from cleats import app  # noqa: PLC0415
-    from cleats.cli.tools import suggest_tool_names  # noqa: PLC0415
-    from cleats.runtime import shutdown  # noqa: PLC0415
-    from cleats.runtime.call import ToolCall  # noqa: PLC0415
-    from cleats.runtime.progress import ProgressReporter  # noqa: PLC0415
-    from cleats.runtime.server_status import ServerStatus  # noqa: PLC0415
-
     server_status = ServerStatus()
     toolsets = app.load_toolsets(settings, app.BUILTIN_TOOLSETS, server_status)
     if not any(_has_tool(toolset, name) for toolset in toolsets):
@@ -128,7 +119,7 @@ async def _dispatch_call(
     request = ToolCall(tool=name, arguments=arguments, surface="cli", reporter=ProgressReporter(progress_printer.show))
     outcome: Outcome | None = None
     try:
-        with shutdown.watch_signals() as stop:
+        with watch_signals() as stop:
             async with app.open_dispatcher(settings, served, server_status) as dispatcher:
                 cancel_task = asyncio.create_task(_cancel_on_shutdown(stop, request, progress_printer))
                 outcome = await dispatcher.dispatch(request)
@@ -138,18 +129,16 @@ async def _dispatch_call(
         if outcome is None:
             raise
         log.exception("call.stop tool=%s: answered, but its toolset did not stop well", name)
-    registry = dispatcher.registry
-    try:
-        return CallResult(request, outcome, registry.find(name).payload, "")
-    except ToolError:
-        return CallResult(request, outcome, ENVELOPE, suggest_tool_names(registry, name).strip())
+    if (tool := dispatcher.registry.get(name)) is not None:
+        return CallResult(request, outcome, tool.payload, "")
+    return CallResult(request, outcome, ENVELOPE, suggest_tool_names(dispatcher.registry, name).strip())
 
 
 def _has_tool(toolset: Toolset, name: str) -> bool:
     return any(name in list_tool_names(tool) for tool in toolset.tools)
 
 
-async def _cancel_on_shutdown(stop: "Shutdown", request: "ToolCall", progress_printer: ProgressPrinter) -> None:
+async def _cancel_on_shutdown(stop: Shutdown, request: ToolCall, progress_printer: ProgressPrinter) -> None:
     await stop.requested.wait()
     progress_printer.print_line("cancelling; Ctrl-C again leaves at once")
     request.cancel()

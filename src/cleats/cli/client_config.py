@@ -17,7 +17,6 @@ _TOOLSET_OPTION: Any = {"multiple": True, "metavar": "NAME", "shell_complete": t
 _FOLDER_TYPE = click.Path(exists=True, file_okay=False, resolve_path=True)
 _REPO_HELP = "Default repository for calls that do not name one."
 _TOOLSET_HELP = "Serve this toolset; may be repeated, `all` for every one. [default: explore, skills]"
-SYSTEM_NAMES = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 
 
 def registration_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,8 +139,6 @@ def _print_clients(choices: Mapping[str, Any], *, as_json: bool) -> None:
         return
     rows = [("CLIENT", "NAME", "FILE")]
     for name, client in CLIENTS_BY_NAME.items():
-        by_system = next(iter(client.files.values()))
-        file = by_system.get(SYSTEM_NAMES.get(sys.platform, ""), next(iter(by_system.values())))
-        rows.append((name, client.title, file))
+        rows.append((name, client.title, client.find_file(next(iter(client.files)))))
     click.echo(format_columns(rows, indent=""))
     click.echo("\n`cleats install CLIENT` registers it; `cleats client-config CLIENT` prints the block.", err=True)

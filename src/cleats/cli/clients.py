@@ -1,11 +1,14 @@
 """The agent clients that Cleats can be registered in: their files, and the form of an entry."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Literal
 
 SERVER_NAME: Final = "cleats"
+SYSTEM_NAMES: Final = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 
 LEAN_TOOLSETS: Final = ("explore", "skills")
 """The toolsets that a registration serves by default: what an agent needs every day, in few tokens."""
@@ -28,25 +31,17 @@ class ServerCommand:
 
 
 EntryMaker = Callable[[ServerCommand], dict[str, Any]]
+ClientFiles = Mapping[Scope, Mapping[str, str]]
+"""The file of each scope, by the name of a system; the name `any` stands for every system."""
+
+NO_FIELDS: Final[Mapping[str, Any]] = {}
 
 
-def _make_entry(server: ServerCommand, **fields: Any) -> dict[str, Any]:
+def _make_entry(
+    server: ServerCommand, first: Mapping[str, Any] = NO_FIELDS, last: Mapping[str, Any] = NO_FIELDS
+) -> dict[str, Any]:
     env = {"env": dict(server.env)} if server.env else {}
-    return {**fields, "command": server.command, "args": list(server.args), **env}
-
-
-def _make_typed_entry(server: ServerCommand) -> dict[str, Any]:
-    return _make_entry(server, type="stdio")
-
-
-def _make_codex_entry(server: ServerCommand) -> dict[str, Any]:
-    # Codex gives a server that is not required one second, then answers the first prompt without its tools.
-    return {**_make_entry(server), "required": True, "startup_timeout_sec": 30, "tool_timeout_sec": 600}
-
-
-def _make_copilot_entry(server: ServerCommand) -> dict[str, Any]:
-    # Its project file is also Claude Code's, which does not know the type `local`.
-    return {**_make_entry(server, type="stdio"), "tools": ["*"]}
+    return {**first, "command": server.command, "args": list(server.args), **env, **last}
 
 
 def _make_opencode_entry(server: ServerCommand) -> dict[str, Any]:
@@ -54,29 +49,31 @@ def _make_opencode_entry(server: ServerCommand) -> dict[str, Any]:
     return {"type": "local", "command": server.argv, "enabled": True, **env}
 
 
-def _make_cline_entry(server: ServerCommand) -> dict[str, Any]:
-    return {**_make_entry(server), "disabled": False, "timeout": 600}
+_make_typed_entry = partial(_make_entry, first={"type": "stdio"})
+
+_NEGOTIATE: Final = {"CLEATS_PROTOCOL": "negotiate"}
 
 
-def _make_named_entry(server: ServerCommand) -> dict[str, Any]:
-    return {"name": SERVER_NAME, **_make_entry(server)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class McpClient:
     """A supported client."""
 
     title: str
-    files: Mapping[Scope, Mapping[str, str]]
-    """The file of each scope, by the name of a system; the name `any` stands for every system."""
-    key: str
+    files: ClientFiles
+    after: str
+    """What to do once the server is registered."""
+    key: str = "mcpServers"
     """The key of the table of servers in the file."""
     make_entry: EntryMaker = _make_entry
     format: FileFormat = "json"
     add_command: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Variables that this client needs: one that refuses our pinned protocol version negotiates."""
-    after: str
+    env: Mapping[str, str] = field(default_factory=_NEGOTIATE.copy)
+    """Variables that this client needs: most refuse our pinned protocol version, and negotiate."""
+
+    def find_file(self, scope: Scope) -> str:
+        """Return the file of a scope on this system; on an unknown one, that of Linux."""
+        by_system = self.files[scope]
+        return by_system.get(SYSTEM_NAMES.get(sys.platform, ""), next(iter(by_system.values())))
 
     def render_block(self, server: ServerCommand) -> str:
         """Return the part of the file that registers the server."""
@@ -109,120 +106,97 @@ def _quote_toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-_NEGOTIATE: Final = {"CLEATS_PROTOCOL": "negotiate"}
+def _files(user: str, project: str = "") -> ClientFiles:
+    return {"user": {"any": user}, **_project_file(project)}
+
+
+def _app_files(path: str, project: str = "") -> ClientFiles:
+    """Return the files of a desktop application, below its folder of settings on each system."""
+    folders = {"Linux": "~/.config", "macOS": "~/Library/Application Support", "Windows": "~/AppData/Roaming"}
+    return {"user": {system: f"{folder}/{path}" for system, folder in folders.items()}, **_project_file(project)}
+
+
+def _project_file(path: str) -> ClientFiles:
+    return {"project": {"any": path}} if path else {}
+
+
+_ZED_FILE = "~/.config/zed/settings.json"
+_ZED_FILES = {"Linux": _ZED_FILE, "macOS": _ZED_FILE, "Windows": "~/AppData/Roaming/Zed/settings.json"}
 _IN_SESSION = "`/mcp` in a session shows whether it is connected."
 
 CLIENTS_BY_NAME: Mapping[str, McpClient] = {
     "claude-code": McpClient(
-        title="Claude Code",
-        files={"user": {"any": "~/.claude.json"}, "project": {"any": ".mcp.json"}},
-        key="mcpServers",
+        "Claude Code",
+        _files("~/.claude.json", ".mcp.json"),
+        _IN_SESSION,
         make_entry=_make_typed_entry,
         add_command=("claude", "mcp", "add", "--scope", "user", SERVER_NAME, "--"),
-        after=_IN_SESSION,
+        env={},
     ),
     "claude-desktop": McpClient(
-        title="Claude Desktop",
-        files={
-            "user": {
-                "Linux": "~/.config/Claude/claude_desktop_config.json",
-                "macOS": "~/Library/Application Support/Claude/claude_desktop_config.json",
-                "Windows": "~/AppData/Roaming/Claude/claude_desktop_config.json",
-            }
-        },
-        key="mcpServers",
-        env=_NEGOTIATE,
-        after="Quit Claude Desktop and start it again.",
+        "Claude Desktop",
+        _app_files("Claude/claude_desktop_config.json"),
+        "Quit Claude Desktop and start it again.",
     ),
     "cursor": McpClient(
-        title="Cursor",
-        files={"user": {"any": "~/.cursor/mcp.json"}, "project": {"any": ".cursor/mcp.json"}},
-        key="mcpServers",
-        env=_NEGOTIATE,
-        after="Restart Cursor; Customize in its sidebar lists it under MCPs.",
+        "Cursor",
+        _files("~/.cursor/mcp.json", ".cursor/mcp.json"),
+        "Restart Cursor; Customize in its sidebar lists it under MCPs.",
     ),
     "vscode": McpClient(
-        title="VS Code",
-        files={
-            "user": {
-                "Linux": "~/.config/Code/User/mcp.json",
-                "macOS": "~/Library/Application Support/Code/User/mcp.json",
-                "Windows": "~/AppData/Roaming/Code/User/mcp.json",
-            },
-            "project": {"any": ".vscode/mcp.json"},
-        },
+        "VS Code",
+        _app_files("Code/User/mcp.json", ".vscode/mcp.json"),
+        "Press Start above the entry in the file.",
         key="servers",
         make_entry=_make_typed_entry,
-        after="Press Start above the entry in the file.",
+        env={},
     ),
     "codex": McpClient(
-        title="Codex",
-        files={"user": {"any": "~/.codex/config.toml"}, "project": {"any": ".codex/config.toml"}},
+        "Codex",
+        _files("~/.codex/config.toml", ".codex/config.toml"),
+        _IN_SESSION,
         key="mcp_servers",
-        make_entry=_make_codex_entry,
+        # Codex gives a server that is not required one second, then answers the first prompt without its tools.
+        make_entry=partial(_make_entry, last={"required": True, "startup_timeout_sec": 30, "tool_timeout_sec": 600}),
         format="toml",
         add_command=("codex", "mcp", "add", SERVER_NAME, "--"),
-        after=_IN_SESSION,
+        env={},
     ),
-    "gemini": McpClient(
-        title="Gemini CLI",
-        files={"user": {"any": "~/.gemini/settings.json"}, "project": {"any": ".gemini/settings.json"}},
-        key="mcpServers",
-        env=_NEGOTIATE,
-        after=_IN_SESSION,
-    ),
+    "gemini": McpClient("Gemini CLI", _files("~/.gemini/settings.json", ".gemini/settings.json"), _IN_SESSION),
     "zed": McpClient(
-        title="Zed",
-        files={
-            "user": {
-                "Linux": "~/.config/zed/settings.json",
-                "macOS": "~/.config/zed/settings.json",
-                "Windows": "~/AppData/Roaming/Zed/settings.json",
-            },
-            "project": {"any": ".zed/settings.json"},
-        },
+        "Zed",
+        {"user": _ZED_FILES, "project": {"any": ".zed/settings.json"}},
+        "The settings of the agent panel list it; a green dot means that it runs.",
         key="context_servers",
-        env=_NEGOTIATE,
-        after="The settings of the agent panel list it; a green dot means that it runs.",
     ),
     "copilot": McpClient(
-        title="GitHub Copilot CLI",
-        files={"user": {"any": "~/.copilot/mcp-config.json"}, "project": {"any": ".mcp.json"}},
-        key="mcpServers",
-        make_entry=_make_copilot_entry,
-        after="`/mcp show` in a session lists it.",
+        "GitHub Copilot CLI",
+        _files("~/.copilot/mcp-config.json", ".mcp.json"),
+        "`/mcp show` in a session lists it.",
+        # Its project file is also Claude Code's, which does not know the type `local`.
+        make_entry=partial(_make_typed_entry, last={"tools": ["*"]}),
+        env={},
     ),
     "opencode": McpClient(
-        title="opencode",
-        files={"user": {"any": "~/.config/opencode/opencode.json"}, "project": {"any": "opencode.json"}},
+        "opencode",
+        _files("~/.config/opencode/opencode.json", "opencode.json"),
+        "`opencode mcp list` shows whether it is connected.",
         key="mcp",
         make_entry=_make_opencode_entry,
-        env=_NEGOTIATE,
-        after="`opencode mcp list` shows whether it is connected.",
     ),
-    "qwen": McpClient(
-        title="Qwen Code",
-        files={"user": {"any": "~/.qwen/settings.json"}, "project": {"any": ".qwen/settings.json"}},
-        key="mcpServers",
-        env=_NEGOTIATE,
-        after=_IN_SESSION,
-    ),
+    "qwen": McpClient("Qwen Code", _files("~/.qwen/settings.json", ".qwen/settings.json"), _IN_SESSION),
     "cline": McpClient(
-        title="Cline",
-        files={"user": {"any": "~/.cline/data/settings/cline_mcp_settings.json"}},
-        key="mcpServers",
-        make_entry=_make_cline_entry,
-        env=_NEGOTIATE,
-        after="Restart Cline; its list of MCP servers shows it.",
+        "Cline",
+        _files("~/.cline/data/settings/cline_mcp_settings.json"),
+        "Restart Cline; its list of MCP servers shows it.",
+        make_entry=partial(_make_entry, last={"disabled": False, "timeout": 600}),
     ),
     "continue": McpClient(
-        title="Continue",
-        files={"user": {"any": "~/.continue/config.yaml"}},
-        key="mcpServers",
-        make_entry=_make_named_entry,
+        "Continue",
+        _files("~/.continue/config.yaml"),
+        "Reload the window, or start `cn` again.",
+        make_entry=partial(_make_entry, first={"name": SERVER_NAME}),
         format="yaml",
-        env=_NEGOTIATE,
-        after="Reload the window, or start `cn` again.",
     ),
 }
 """Every client by the name that the commands take."""

@@ -10,7 +10,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
@@ -33,37 +32,8 @@ DEFAULT_SOURCE = "default"
 """The source of a setting that nobody has set."""
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorProblem:
-    """A problem and its remedy."""
-
-    what: str
-    remedy: str
-
-
 Row: TypeAlias = dict[str, Any]
 """A finding with its facts, as in the JSON report."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorReport:
-    """Everything that the doctor found out."""
-
-    ok: bool
-    problems: list[DoctorProblem]
-    notes: list[str]
-    versions: Mapping[str, str]
-    libraries: list[Row]
-    """The distributions that Cleats depends on; the version is None if one is missing."""
-    toolsets: Mapping[str, int | None]
-    packages: Mapping[str, str]
-    """The packages of the toolsets that are not built in."""
-    files: Mapping[str, bool]
-    settings: list[Row]
-    """The effective value of each setting, and its source."""
-    folders: list[Row]
-    """The folders that Cleats writes to; each is created when it is first needed."""
-    capabilities: list[Row]
 
 
 @click.command()
@@ -88,40 +58,41 @@ def doctor(*, whole: bool, as_json: bool) -> None:
     finally:
         logging.disable(logging.NOTSET)
     if as_json:
-        echo_json(asdict(findings))
+        echo_json(findings)
     else:
         click.echo("\n\n".join(_render_blocks(findings, show_all=whole)))
-    sys.exit(0 if findings.ok else 1)
+    sys.exit(0 if findings["ok"] else 1)
 
 
-def _render_blocks(findings: DoctorReport, *, show_all: bool) -> Iterator[str]:
+def _render_blocks(findings: Row, *, show_all: bool) -> Iterator[str]:
     for title, rows in _build_tables(findings, show_all=show_all).items():
         if rows:
             yield style_heading(title) + "\n" + format_columns(rows)
-    if findings.notes:
-        yield "\n".join(findings.notes)
-    for problem in findings.problems:
-        yield f"{_style_bad('Problem:')} {problem.what}\n{problem.remedy}"
-    if findings.ok:
+    if findings["notes"]:
+        yield "\n".join(findings["notes"])
+    for problem in findings["problems"]:
+        yield f"{_style_bad('Problem:')} {problem['what']}\n{problem['remedy']}"
+    if findings["ok"]:
         yield _style_good("Ready.")
 
 
-def _build_tables(findings: DoctorReport, *, show_all: bool) -> dict[str, list[tuple[str, ...]]]:
+def _build_tables(findings: Row, *, show_all: bool) -> dict[str, list[tuple[str, ...]]]:
+    packages, counts = findings["packages"], findings["toolsets"].items()
     return {
-        "Versions": list(findings.versions.items()),
-        "Libraries": list(_library_rows(findings.libraries, show_all=show_all)),
+        "Versions": list(findings["versions"].items()),
+        "Libraries": list(_library_rows(findings["libraries"], show_all=show_all)),
         "Toolsets": [
             (
                 name,
                 _style_bad("cannot start") if count is None else format_count(count, "tool"),
-                f"from {findings.packages[name]}" if name in findings.packages else "",
+                f"from {packages[name]}" if name in packages else "",
             )
-            for name, count in findings.toolsets.items()
+            for name, count in counts
         ],
-        "Settings": list(_setting_rows(findings.settings, show_all=show_all)),
-        "Files": [("read" if exists else "none", path) for path, exists in findings.files.items()],
-        "Folders": [_folder_row(**folder) for folder in findings.folders],
-        "Capabilities": [_capability_row(**capability) for capability in findings.capabilities],
+        "Settings": list(_setting_rows(findings["settings"], show_all=show_all)),
+        "Files": [("read" if exists else "none", path) for path, exists in findings["files"].items()],
+        "Folders": [_folder_row(**folder) for folder in findings["folders"]],
+        "Capabilities": [_capability_row(**capability) for capability in findings["capabilities"]],
     }
 
 
@@ -170,11 +141,11 @@ def _style_bad(text: str) -> str:
     return click.style(text, fg="red", bold=True)
 
 
-def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> DoctorReport:
-    """Examine this machine as the current process sees it."""
+def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Row:
+    """Examine this machine as the current process sees it; return the JSON report."""
     libraries = list(_list_libraries())
     problems = [
-        DoctorProblem(f"{library['name']} is not installed", f"pip install '{library['name']}{library['wanted']}'")
+        _problem(f"{library['name']} is not installed", f"pip install '{library['name']}{library['wanted']}'")
         for library in libraries
         if library["version"] is None
     ]
@@ -183,43 +154,41 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Do
         sources = settings_loader.read_sources(environ, start)
         settings = settings_loader.load_settings(environ, start)
     except SettingError as error:
-        problems.append(DoctorProblem(str(error), "Correct it; docs/settings.md has every setting."))
+        problems.append(_problem(str(error), "Correct it; docs/settings.md has every setting."))
     tools_by_toolset = dict(_list_toolset_tools(settings, problems)) if settings and not problems else {}
     toolsets = {name: None if tool_names is None else len(tool_names) for name, tool_names in tools_by_toolset.items()}
     folders = [_check_folder(name, get_setting(settings, name)) for name in FOLDER_SETTINGS if settings]
     problems += [problem for folder in folders for problem in _find_folder_problems(**folder)]
-    return DoctorReport(
-        ok=not problems,
-        problems=problems,
-        notes=[
-            *_collect_notes(environ, settings),
-            *_note_unknown_timeouts(settings, tools_by_toolset),
-            *(_note_unusable_assets(settings) if settings and tools_by_toolset.get("assets") else ()),
-        ],
-        versions={
-            "cleats": TOOLING_VERSION,
-            "contract": SCHEMA_VERSION,
-            "protocol": PROTOCOL_VERSION,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-        },
-        libraries=libraries,
-        toolsets=toolsets,
-        packages=_map_packages(toolsets),
-        files=_list_config_files(environ, start),
-        settings=_list_setting_values(settings, sources) if settings else [],
-        folders=folders,
-        capabilities=[
+    notes = [*_collect_notes(environ, settings), *_note_unknown_timeouts(settings, tools_by_toolset)]
+    notes += _note_unusable_assets(settings) if settings and tools_by_toolset.get("assets") else ()
+    versions = {"cleats": TOOLING_VERSION, "contract": SCHEMA_VERSION, "protocol": PROTOCOL_VERSION}
+    lint_root = find_lint_root(settings) if settings else None
+    return {
+        "ok": not problems,
+        "problems": problems,
+        "notes": notes,
+        "versions": {**versions, "python": platform.python_version(), "platform": platform.platform()},
+        "libraries": libraries,
+        "toolsets": toolsets,
+        "packages": _map_packages(toolsets),
+        "files": _list_config_files(environ, start),
+        "settings": _list_setting_values(settings, sources) if settings else [],
+        "folders": folders,
+        "capabilities": [
             {
                 "group": row.group,
                 "name": row.name,
-                "present": row.is_present(find_lint_root(settings) if settings else None),
+                "present": row.is_present(lint_root),
                 "purpose": row.purpose,
                 "remedy": row.remedy,
             }
             for row in CAPABILITIES
         ],
-    )
+    }
+
+
+def _problem(what: str, remedy: str) -> Row:
+    return {"what": what, "remedy": remedy}
 
 
 def _list_libraries() -> Iterator[Row]:
@@ -238,24 +207,24 @@ def _find_version(name: str) -> str | None:
         return None
 
 
-def _list_toolset_tools(settings: Settings, problems: list[DoctorProblem]) -> Iterator[tuple[str, list[str] | None]]:
+def _list_toolset_tools(settings: Settings, problems: list[Row]) -> Iterator[tuple[str, list[str] | None]]:
     try:
         from cleats import app  # noqa: PLC0415 - a library that is broken shows here
     except ImportError as error:
-        problems.append(DoctorProblem(f"an import fails: {error}", "Install Cleats anew."))
+        problems.append(_problem(f"an import fails: {error}", "Install Cleats anew."))
         return
     for name in app.list_toolset_names():
         try:
             yield name, [tool.name for tool in app.build_registry(settings, [name])]
         except Exception as error:  # noqa: BLE001 - any error belongs in the report
             message = str(error) if str(error).startswith("toolset ") else f"toolset {name}: {error}"
-            problems.append(DoctorProblem(message, f"Or serve without {name}."))
+            problems.append(_problem(message, f"Or serve without {name}."))
             yield name, None
     from cleats.toolsets.plugins import describe_packages, installed_toolsets  # noqa: PLC0415 - as above
 
     for name in (name for name in installed_toolsets() if name in app.BUILTIN_TOOLSETS):
         message = f"toolset {name!r} of {describe_packages(name)} is never served: the name is ours"
-        problems.append(DoctorProblem(message, "It needs another name; uninstall it until it has one."))
+        problems.append(_problem(message, "It needs another name; uninstall it until it has one."))
 
 
 def _map_packages(toolsets: Iterable[str]) -> dict[str, str]:
@@ -298,13 +267,13 @@ def _check_folder(name: str, path: Path) -> Row:
     return {"name": name, "path": str(path), "exists": path.is_dir(), "writable": writable, "free": free}
 
 
-def _find_folder_problems(name: str, path: str, *, writable: bool, free: int, **_facts: Any) -> Iterator[DoctorProblem]:
+def _find_folder_problems(name: str, path: str, *, writable: bool, free: int, **_facts: Any) -> Iterator[Row]:
     variable = SETTINGS_BY_NAME[name].variable
     if not writable:
-        yield DoctorProblem(f"{name}: {path} cannot be written to", f"Set {variable} to a folder that can.")
+        yield _problem(f"{name}: {path} cannot be written to", f"Set {variable} to a folder that can.")
     elif free < MIN_FREE_BYTES:
         remedy = f"Make room, or set {variable} to a folder on another one."
-        yield DoctorProblem(f"{name}: the disk of {path} is full", remedy)
+        yield _problem(f"{name}: the disk of {path} is full", remedy)
 
 
 def _collect_notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[str]:

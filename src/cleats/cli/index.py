@@ -51,7 +51,7 @@ class DefaultBuildGroup(click.Group):
         with build.make_context("build", [], parent=ctx, resilient_parsing=True) as build_context:
             completions = super().shell_complete(ctx, incomplete)
             completions += build.shell_complete(build_context, incomplete)
-        return completions or tool_command.complete_paths("dir", incomplete)
+        return completions or tool_command.complete_folders(ctx, build.params[0], incomplete)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options of `build`, because the group accepts them directly."""

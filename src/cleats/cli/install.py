@@ -4,7 +4,6 @@ import difflib
 import json
 import os
 import shutil
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from cleats.cli.clients import CLIENTS_BY_NAME, SERVER_NAME, McpClient, Scope, S
 from cleats.cli.output import UnusableInput, echo_json
 from cleats.system.atomic_files import replace_text
 
-SYSTEM_NAMES = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
 BACKUP_SUFFIX = ".before-cleats"
 """The suffix of the copy of a file as it was before the first change."""
 
@@ -48,8 +46,9 @@ def install(client: str, *, scope: Scope | None, uninstall: bool, dry_run: bool,
     server = choose_server(chosen, **choices)
     path = find_file(chosen, scope)
     before = _read_text(path)
-    after = remove_entry(chosen, before, path) if uninstall else add_entry(chosen, before, server, path)
-    change = _render_change(path, before, after)
+    after = update_entry(chosen, before, path, None if uninstall else server)
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
+    change = "\n".join(lines)
     if change and not dry_run:
         _write_file(path, before, after)
     if as_json:
@@ -69,48 +68,37 @@ def find_file(client: McpClient, scope: Scope | None) -> Path:
     wanted = scope or ("user" if "user" in client.files else "project")
     if wanted not in client.files:
         raise click.UsageError(f"{client.title} has no configuration file for one {wanted}.")
-    by_system = client.files[wanted]
-    name = by_system.get(SYSTEM_NAMES.get(sys.platform, "Linux"), by_system.get("any", next(iter(by_system.values()))))
-    return Path(name).expanduser().absolute()
+    return Path(client.find_file(wanted)).expanduser().absolute()
 
 
-def add_entry(client: McpClient, text: str, server: ServerCommand, path: Path) -> str:
-    """Return the text of a file with the entry of this server.
+def update_entry(client: McpClient, text: str, path: Path, server: ServerCommand | None) -> str:
+    """Return the text of a file with the entry of this server, or without it if no server is given.
 
     Raises:
         UnusableInput: The file cannot be rewritten without losing something.
     """
-    entry = client.make_entry(server)
+    if server is None and not text.strip():
+        return text
     if client.format == "toml":
-        return _replace_toml_table(text, render_toml_table(entry), path)
+        return _replace_toml_table(text, render_toml_table(client.make_entry(server)) if server else "", path)
     document = _parse_document(client, text, path, server)
-    if client.format == "yaml":
-        others = [item for item in document.get(client.key) or [] if item.get("name") != SERVER_NAME]
-        return _dump_yaml({**document, client.key: [*others, entry]})
-    servers = document.get(client.key)
-    document[client.key] = {**(servers if isinstance(servers, dict) else {}), SERVER_NAME: entry}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def remove_entry(client: McpClient, text: str, path: Path) -> str:
-    """Return the text of a file without the entry of this server.
-
-    Raises:
-        UnusableInput: The file cannot be rewritten without losing something.
-    """
-    if not text.strip():
-        return text
-    if client.format == "toml":
-        return _replace_toml_table(text, "", path)
-    document = _parse_document(client, text, path, None)
     servers = document.get(client.key)
     if client.format == "yaml":
-        others = [item for item in servers or [] if item.get("name") != SERVER_NAME]
-        return text if others == (servers or []) else _dump_yaml({**document, client.key: others})
-    if not isinstance(servers, dict) or SERVER_NAME not in servers:
+        entries = [item for item in servers or [] if item.get("name") != SERVER_NAME]
+        if server is None and entries == (servers or []):
+            return text
+        entries += [client.make_entry(server)] if server else []
+        import yaml  # noqa: PLC0415 - one client has it
+
+        return str(yaml.safe_dump({**document, client.key: entries}, sort_keys=False, allow_unicode=True))
+    entries_by_name = dict(servers) if isinstance(servers, dict) else {}
+    if server is not None:
+        entries_by_name[SERVER_NAME] = client.make_entry(server)
+    elif SERVER_NAME in entries_by_name:
+        del entries_by_name[SERVER_NAME]
+    else:
         return text
-    document[client.key] = {name: entry for name, entry in servers.items() if name != SERVER_NAME}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({**document, client.key: entries_by_name}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _read_text(path: Path) -> str:
@@ -143,13 +131,6 @@ def _load_yaml(text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _dump_yaml(document: dict[str, Any]) -> str:
-    import yaml  # noqa: PLC0415 - one client has it
-
-    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    return text
-
-
 def _replace_toml_table(text: str, table: str, path: Path) -> str:
     """Return a TOML text with the table of this server replaced, added or removed; the rest is untouched."""
     try:
@@ -167,11 +148,6 @@ def _replace_toml_table(text: str, table: str, path: Path) -> str:
     rest = "\n".join(kept).rstrip("\n")
     parts = [part for part in (rest, table) if part]
     return "\n\n".join(parts) + "\n" if parts else ""
-
-
-def _render_change(path: Path, before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
-    return "\n".join(lines)
 
 
 def _write_file(path: Path, before: str, after: str) -> None:

@@ -45,11 +45,12 @@ class UnusableInput(click.ClickException):
     exit_code = click.UsageError.exit_code
 
 
-_META_OPTION: Any = {
-    "expose_value": False,
-    "callback": lambda ctx, _option, value: ctx.meta.__setitem__(_JSON_META_KEY, value),
-}
-json_option = click.option("--json", is_flag=True, help="Print JSON, for programs.", **_META_OPTION)
+def keep_in_meta(key: str) -> dict[str, Any]:
+    """Return the settings of an option whose value goes to the context instead of the command."""
+    return {"expose_value": False, "callback": lambda ctx, _option, value: ctx.meta.__setitem__(key, value)}
+
+
+json_option = click.option("--json", is_flag=True, help="Print JSON, for programs.", **keep_in_meta(_JSON_META_KEY))
 """The option that makes `is_json_requested` true."""
 
 
@@ -88,16 +89,12 @@ def terminal_options(command: Callable[..., Any]) -> Callable[..., Any]:
     color_option = click.option(
         "--color", **choice, expose_value=False, callback=_set_color, help="When to use colour. [default: auto]"
     )
-    pager_option = click.option("--no-pager", is_flag=True, expose_value=False, callback=_set_pager, help=_PAGER_HELP)
+    pager_option = click.option("--no-pager", is_flag=True, help=_PAGER_HELP, **keep_in_meta(_PAGER_META_KEY))
     return color_option(pager_option(command))
 
 
 _PAGER_HELP = "Do not page a long answer. [default: with PAGER, or less]"
 _PAGER_META_KEY = "cleats.no-pager"
-
-
-def _set_pager(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
-    ctx.meta[_PAGER_META_KEY] = value
 
 
 def print_page(text: str, notes: Sequence[str] = ()) -> None:

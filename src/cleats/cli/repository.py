@@ -20,7 +20,7 @@ from cleats.cli.output import (
     terminal_options,
 )
 from cleats.cli.tool_command import call_tool, json_command, mode_choice, path_argument, repo_option
-from cleats.settings import Settings
+from cleats.settings import SETTINGS_BY_NAME, Settings
 
 _LOCATION_PATTERN = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?")
 
@@ -199,10 +199,8 @@ def _render_config(status: Mapping[str, Any], *, everything: bool) -> Iterator[s
     index = ("index", f"{cache['index']}, in {config['repoCacheRoot']}")
     sqlite_index = ("sqlite", config["sqlite"]["path"] or "none")
     yield format_columns([index, sqlite_index, ("cache", config["cacheRoot"]), ("data", config["dataRoot"])])
-    from cleats.settings import list_setting_rows  # noqa: PLC0415 - help needs no table
-
     values = {name: _format_value(value) for name, value in config["settings"].items()}
-    defaults = {row.name: row.default for row in list_setting_rows()}
+    defaults = {name: setting.default_text for name, setting in SETTINGS_BY_NAME.items()}
     shown = [(name, value) for name, value in values.items() if everything or value not in ("", defaults[name])]
     if shown:
         yield style_heading("Settings")

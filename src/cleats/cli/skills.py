@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,16 @@ from cleats.cli.output import echo_json, format_columns, format_count, is_json_r
 from cleats.cli.tool_command import skill_options
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
-
-if TYPE_CHECKING:
-    from cleats.toolsets.skills.catalogue import SkillCatalogue
-    from cleats.toolsets.skills.skill import Skill, SkillProblem
+from cleats.toolsets.skills.authoring import BadSkillError, validate_skill, write_skill
+from cleats.toolsets.skills.catalogue import SkillCatalogue
+from cleats.toolsets.skills.files import list_files, load_skill_text
+from cleats.toolsets.skills.library import SkillLibrary
+from cleats.toolsets.skills.publishing import render_skill
+from cleats.toolsets.skills.scan import SkillTree
+from cleats.toolsets.skills.search import search_skills
+from cleats.toolsets.skills.selection import switch_off, switch_on
+from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
+from cleats.toolsets.skills.sources import list_sources
 
 
 @click.group()
@@ -47,7 +53,7 @@ def list_(settings: Settings, *, everything: bool) -> None:
       cleats skills list --all
       cleats skills list --no-plugins --json
     """
-    catalogue = _load_catalogue(settings)
+    catalogue = SkillLibrary(settings).catalogue
     skill_states = [(skill, "on") for skill in catalogue.skills]
     if everything:
         skill_states += [(shadowed.skill, "hidden") for shadowed in catalogue.shadowed]
@@ -85,10 +91,7 @@ def info(settings: Settings, name: str, *, full: bool) -> None:
 
     Exits 1 when there is no such skill, or several.
     """
-    from cleats.toolsets.skills.files import list_files, load_skill_text  # noqa: PLC0415
-    from cleats.toolsets.skills.publishing import render_skill  # noqa: PLC0415
-
-    skill = _find_skill(_load_catalogue(settings), name)
+    skill = _find_skill(SkillLibrary(settings).catalogue, name)
     try:
         text = load_skill_text(skill)
     except (ToolError, OSError) as error:
@@ -134,9 +137,7 @@ def search(settings: Settings, query: str, *, limit: int) -> None:
 
     Exits 1 when nothing fits.
     """
-    from cleats.toolsets.skills.search import search_skills as find  # noqa: PLC0415
-
-    matches = find(_load_catalogue(settings).skills, query, limit)
+    matches = search_skills(SkillLibrary(settings).catalogue.skills, query, limit)
     if is_json_requested():
         echo_json([{**_skill_as_json(match.skill, "on"), "score": round(match.score, 3)} for match in matches])
     elif matches:
@@ -167,14 +168,11 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> No
 
     Exits 1 when a rule is broken, 2 when there is nothing to check.
     """
-    from cleats.toolsets.skills.authoring import validate_skill as check  # noqa: PLC0415
-    from cleats.toolsets.skills.sources import list_sources  # noqa: PLC0415
-
     checked_paths = paths or [Path(source.path) for source in list_sources(settings)]
     files = [file for path in checked_paths for file in _find_skill_files(path)]
     if not files:
         raise click.UsageError("There is no SKILL.md here.")
-    findings = {file: check(file) for file in files}
+    findings = {file: validate_skill(file) for file in files}
     failing = {"error", "warning"} if strict else {"error"}
     failed = any(problem.severity in failing for problems in findings.values() for problem in problems)
     checked = [
@@ -184,7 +182,7 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> No
     sys.exit(1 if failed else 0)
 
 
-def _render_findings(findings: Mapping[str, Sequence["SkillProblem"]]) -> Iterator[str]:
+def _render_findings(findings: Mapping[str, Sequence[SkillProblem]]) -> Iterator[str]:
     for file, problems in findings.items():
         yield f"{file}: " + ("ok" if not problems else format_count(len(problems), "finding"))
         for problem in problems:
@@ -199,9 +197,7 @@ def disable(settings: Settings, names: tuple[str, ...]) -> None:
 
     Example: cleats skills disable pdf example-skills:docx
     """
-    from cleats.toolsets.skills.selection import switch_off  # noqa: PLC0415
-
-    catalogue = _load_catalogue(settings)
+    catalogue = SkillLibrary(settings).catalogue
     chosen, already_disabled = [], []
     for name in names:
         disabled_matches = _filter_by_name(name, catalogue.disabled)
@@ -226,9 +222,7 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
 
     Example: cleats skills enable pdf
     """
-    from cleats.toolsets.skills.selection import switch_on  # noqa: PLC0415
-
-    catalogue = _load_catalogue(settings)
+    catalogue = SkillLibrary(settings).catalogue
     chosen = [(name, _filter_by_name(name, catalogue.disabled)) for name in names]
     already_enabled = [_find_skill(catalogue, name) for name, disabled_skills in chosen if not disabled_skills]
     disabled_skills = [skill for _, skills in chosen for skill in skills]
@@ -255,8 +249,6 @@ def new(settings: Settings, name: str, *, description: str, user: bool, folder: 
       cleats skills new release-notes
       cleats skills new release-notes --user --description "Write release notes from a git log."
     """
-    from cleats.toolsets.skills.authoring import BadSkillError, write_skill  # noqa: PLC0415
-
     base = settings.home if user else settings.project_dir
     try:
         path = write_skill(folder or base / ".agents" / "skills", name, description)
@@ -268,13 +260,7 @@ def new(settings: Settings, name: str, *, description: str, user: bool, folder: 
     click.echo(f"Wrote {path}")
 
 
-def _load_catalogue(settings: Settings) -> "SkillCatalogue":
-    from cleats.toolsets.skills.library import SkillLibrary  # noqa: PLC0415 - help needs none of it
-
-    return SkillLibrary(settings).catalogue
-
-
-def _find_skill(catalogue: "SkillCatalogue", name: str) -> "Skill":
+def _find_skill(catalogue: SkillCatalogue, name: str) -> Skill:
     if (skill := catalogue.for_people.get(name)) is not None:
         return skill
     try:
@@ -287,12 +273,12 @@ def _find_skill(catalogue: "SkillCatalogue", name: str) -> "Skill":
         raise click.ClickException(f"{error.message} {advice or '`cleats skills list` shows them all.'}") from None
 
 
-def _filter_by_name(name: str, skills: Sequence["Skill"]) -> list["Skill"]:
+def _filter_by_name(name: str, skills: Sequence[Skill]) -> list[Skill]:
     key = name.casefold()
     return [skill for skill in skills if key in {skill.full_name.casefold(), skill.name.casefold()}]
 
 
-def _apply_switch(change: Any, settings: Settings, chosen: Sequence["Skill"]) -> None:
+def _apply_switch(change: Any, settings: Settings, chosen: Sequence[Skill]) -> None:
     try:
         change(settings, chosen)
     except (OSError, ValueError) as error:
@@ -301,9 +287,6 @@ def _apply_switch(change: Any, settings: Settings, chosen: Sequence["Skill"]) ->
 
 def _find_skill_files(path: Path) -> list[str]:
     """Return the skill files at a path: the file itself, the one in the folder, or all below it."""
-    from cleats.toolsets.skills.scan import SkillTree  # noqa: PLC0415
-    from cleats.toolsets.skills.skill import Skill, SkillSource  # noqa: PLC0415
-
     if path.is_file():
         return [str(path)]
     tree = SkillTree(SkillSource(path=str(path.absolute()), scope="custom", label="here"))
@@ -312,7 +295,7 @@ def _find_skill_files(path: Path) -> list[str]:
     return sorted(scanned.path if isinstance(scanned, Skill) else scanned.problem.path for scanned in results)
 
 
-def _skill_as_json(skill: "Skill", state: str) -> dict[str, Any]:
+def _skill_as_json(skill: Skill, state: str) -> dict[str, Any]:
     source = skill.source
     fields: dict[str, Any] = {"name": skill.full_name, "description": skill.description, "state": state}
     fields |= {"scope": source.scope, "from": source.label, "path": skill.path}
@@ -325,7 +308,7 @@ def _skill_as_json(skill: "Skill", state: str) -> dict[str, Any]:
     return fields
 
 
-def _echo_problems(problems: Sequence["SkillProblem"]) -> None:
+def _echo_problems(problems: Sequence[SkillProblem]) -> None:
     for problem in problems:
         where = f"{problem.path}: " if problem.path else ""
         click.echo(f"  {problem.severity}: {where}{problem.message}", err=True)

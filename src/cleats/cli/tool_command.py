@@ -11,34 +11,24 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 from msgspec.structs import replace
 
-from cleats.cli.output import INTERRUPTED_EXIT_CODE, ProgressPrinter, echo_json, is_json_requested, json_option
+from cleats.cli.output import (
+    INTERRUPTED_EXIT_CODE,
+    ProgressPrinter,
+    echo_json,
+    is_json_requested,
+    json_option,
+    keep_in_meta,
+)
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings, replace_settings
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-
-def complete_paths(kind: str, incomplete: str) -> "list[CompletionItem]":
-    """Let the shell complete paths of a kind: `file` or `dir`."""
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell needs it
-
-    return [CompletionItem(incomplete, type=kind)]
-
-
-def complete_files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Complete files and folders."""
-    return complete_paths("file", incomplete)
-
-
-def complete_folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """Complete folders."""
-    return complete_paths("dir", incomplete)
+complete_files = click.Path().shell_complete
+complete_folders = click.Path(file_okay=False).shell_complete
 
 
 def make_completer(
@@ -91,12 +81,8 @@ def json_command(command: Callable[..., Any]) -> Callable[..., Any]:
 def path_argument(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add PATH to a command; as in the search commands, it may also be given as --repo."""
     complete: Any = {"shell_complete": complete_folders}
-
-    def keep_repo(ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
-        ctx.meta[_REPO_META_KEY] = value
-
-    hidden: Any = {"is_eager": True, "expose_value": False, "callback": keep_repo}
-    repo_alias = click.option("--repo", metavar="DIR", help="The same as PATH.", **hidden, **complete)
+    kept = keep_in_meta(_REPO_META_KEY)
+    repo_alias = click.option("--repo", metavar="DIR", help="The same as PATH.", is_eager=True, **kept, **complete)
     return click.argument("path", required=False, callback=_resolve_path, **complete)(repo_alias(command))
 
 

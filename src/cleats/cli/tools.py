@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import click
 
+from cleats import app
 from cleats.cli import tool_command
 from cleats.cli.output import clip_text, echo_json, format_columns, format_duration, format_paragraphs, style_heading
 from cleats.contract.arguments import RESERVED_KEYWORD, Schema
-from cleats.contract.errors import KERNEL_CODES, ToolError
+from cleats.contract.errors import KERNEL_CODES
 from cleats.contract.registry import Registry
+from cleats.contract.snapshot import build_snapshot
 from cleats.contract.tools import Tool
 from cleats.settings import Settings
 
@@ -37,38 +39,23 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
     The JSON has what `contracts/tools.json` has of each tool: both schemas, the version, the timeout, old names, error
     codes and examples.
     """
-    from cleats import app  # noqa: PLC0415 - help needs none of it
-    from cleats.contract.snapshot import build_snapshot  # noqa: PLC0415
-
     check_toolsets(toolsets)
     registry = app.build_registry(settings, toolsets)
-    if name is not None:
-        tool = find_tool(registry, name)
-        if as_json:
-            echo_json(build_snapshot(registry, full_results=True)["tools"][tool.name])
-        else:
-            click.echo(_render_page(tool, registry, settings))
-    elif as_json:
-        echo_json(build_snapshot(registry, full_results=True)["tools"])
+    tool = None if name is None else registry.get(name)
+    if tool is None and name is not None:
+        raise click.UsageError(f"There is no tool {name!r}.{suggest_tool_names(registry, name)}")
+    if as_json:
+        entries = build_snapshot(registry, full_results=True)["tools"]
+        echo_json(entries[tool.name] if tool else entries)
     else:
-        click.echo("\n\n".join(_render_tables(registry, settings)))
+        click.echo(_render_page(tool, registry, settings) if tool else "\n\n".join(_render_tables(registry, settings)))
 
 
 def check_toolsets(names: tuple[str, ...]) -> None:
     """Reject names of toolsets that do not exist."""
-    from cleats import app  # noqa: PLC0415 - help needs none of it
-
     for name in app.find_unknown_toolsets(names):
         toolset_names = ", ".join(app.list_toolset_names())
         raise click.UsageError(f"There is no toolset {name!r}; there are: {toolset_names}.")
-
-
-def find_tool(registry: Registry, name: str) -> Tool:
-    """Return the tool with this name or alias; for an unknown name, suggest similar ones."""
-    try:
-        return registry.find(name)
-    except ToolError:
-        raise click.UsageError(f"There is no tool {name!r}.{suggest_tool_names(registry, name)}") from None
 
 
 def suggest_tool_names(registry: Registry, name: str) -> str:
@@ -174,14 +161,9 @@ def first_sentence(text: str) -> str:
 
 def format_examples(tool: Tool) -> list[str]:
     """Format a tool's examples as shell commands."""
-    examples = [example.get("arguments", {}) for example in tool.examples]
-    return [format_call(tool.name, arguments) for arguments in examples or [{}]]
-
-
-def format_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """Format the call of a tool as a shell command."""
-    words = [json.dumps(arguments, ensure_ascii=False)] if arguments else []
-    return shlex.join(["cleats", "call", name, *words])
+    examples = [example.get("arguments", {}) for example in tool.examples] or [{}]
+    words = [[json.dumps(arguments, ensure_ascii=False)] if arguments else [] for arguments in examples]
+    return [shlex.join(["cleats", "call", tool.name, *call_words]) for call_words in words]
 
 
 def _describe_presence(name: str, rule: Schema, required: Any) -> str:

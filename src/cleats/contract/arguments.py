@@ -1,25 +1,21 @@
 """Checking the arguments of a call, and filling in the defaults of missing ones.
 
-Models and clients spell the same arguments in several ways. Before they are checked, `null` counts
-as absent, a JSON-encoded array as an array where one is allowed, and an array as one text where a
-text takes several values.
+Models and clients spell the same arguments in several ways. Before they are checked, `null` counts as absent, a
+JSON-encoded array as an array where one is allowed, and an array as one text where a text takes several values.
 """
 
 import json
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.violations import Validator, Violation
+from cleats.contract.violations import Validator, Violation, make_type_violation
 
 Schema: TypeAlias = Mapping[str, Any]
 
 RESERVED_KEYWORD = "x-reserved"
 """A property with this keyword is reserved for the future and refused when it is set."""
-
-_INTEGER_OR_NULL = ["integer", "null"]
 
 _MAX_WORDED_VIOLATIONS = 3
 """The number of violations that the message describes; the details hold all of them."""
@@ -42,17 +38,19 @@ class ArgumentBinder:
     """Checks arguments against the input schema of a tool and fills in its defaults."""
 
     def __init__(self, name: str, schema: Schema, list_arguments: Collection[str] = ()) -> None:
-        """Use the input schema of a tool.
-
-        Args:
-            name: The name of the tool.
-            schema: Its input schema.
-            list_arguments: Text arguments that take several values with commas, or as an array.
-        """
+        """Use the input schema of a tool; `list_arguments` are texts that take several values, or an array."""
         self._name = name
-        self._schema = schema
+        self._validator = Validator(schema)
         self._list_arguments = list_arguments
-        self._properties: Mapping[str, Schema] = schema.get("properties", {})
+        properties: Mapping[str, Schema] = schema.get("properties", {})
+        self._properties = properties
+        self._defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
+        # JSON Schema counts 7.0 as an integer, Python does not.
+        integer_types = ("integer", ["integer", "null"])
+        self._integer_names = [name for name, rule in properties.items() if rule.get("type") in integer_types]
+        self._optional_names = frozenset(properties).difference(schema.get("required", ()))
+        self._array_names = frozenset(name for name, rule in properties.items() if _allows_array(rule))
+        self._reserved_names = frozenset(name for name, rule in properties.items() if rule.get(RESERVED_KEYWORD))
 
     def bind(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Check raw arguments and fill in the schema's defaults.
@@ -105,37 +103,12 @@ class ArgumentBinder:
         question = f"Did you mean {' and '.join(dict.fromkeys(suggestions))}? " if suggestions else ""
         return f"{question}See the input schema of {self._name}."
 
-    @cached_property
-    def _validator(self) -> Validator:
-        return Validator(self._schema)
 
-    @cached_property
-    def _defaults(self) -> Mapping[str, Any]:
-        return {
-            name: property_schema["default"]
-            for name, property_schema in self._properties.items()
-            if "default" in property_schema
-        }
-
-    @cached_property
-    def _integer_names(self) -> tuple[str, ...]:
-        """The integer arguments. JSON Schema counts 7.0 as an integer, Python does not."""
-        types = {name: property_schema.get("type") for name, property_schema in self._properties.items()}
-        return tuple(name for name, property_type in types.items() if property_type in ("integer", _INTEGER_OR_NULL))
-
-    @cached_property
-    def _optional_names(self) -> frozenset[str]:
-        return frozenset(self._properties).difference(self._schema.get("required", ()))
-
-    @cached_property
-    def _array_names(self) -> frozenset[str]:
-        return frozenset(name for name, schema in self._properties.items() if _allows_array(schema))
-
-    @cached_property
-    def _reserved_names(self) -> frozenset[str]:
-        return frozenset(
-            name for name, property_schema in self._properties.items() if property_schema.get(RESERVED_KEYWORD)
-        )
+def make_type_error(name: str, expected: str) -> ToolError:
+    """Return the error for an argument of the wrong type, found without a schema."""
+    violation = make_type_violation(name, f"expected {expected}")
+    message = f"{violation.path}: {violation.message}"
+    return ToolError(ErrorCode.INVALID_REQUEST, message, details=[violation.as_json()])
 
 
 def _allows_array(schema: Schema) -> bool:

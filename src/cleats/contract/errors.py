@@ -168,6 +168,13 @@ CODES_BEYOND_SPECS: Final[Mapping[ErrorCode, str]] = {
 """The codes that no specification has, each with the reason why none of the others would do."""
 
 
+def unwrap_tool_error(crash: Exception) -> "ToolError | None":
+    """Return the error that an exception is, or that the groups of task groups hold as the only one."""
+    while isinstance(crash, ExceptionGroup) and len(crash.exceptions) == 1:
+        crash = crash.exceptions[0]
+    return crash if isinstance(crash, ToolError) else None
+
+
 class ToolError(Exception):
     """A failure that the caller can act on.
 

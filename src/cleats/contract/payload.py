@@ -140,22 +140,15 @@ def _locate_argument(violation: Mapping[str, str]) -> str:
 
 def _render_launch_failure(error: ToolError, meta: AnswerMeta) -> Answer:
     run_id = meta.notes.get("run_id")
-    return Answer(False, {"ok": False, **({"run_id": run_id} if run_id else {}), "error": _render_launch_error(error)})
-
-
-def _render_launch_error(error: ToolError) -> dict[str, Any]:
-    has_invalid_arguments = error.code is ErrorCode.INVALID_REQUEST
+    code = ErrorCode.INVALID_INPUT if error.code is ErrorCode.INVALID_REQUEST else error.code
     details = error.details or {}
     if not isinstance(details, Mapping):  # the violations of a schema are a list
         details = {"violations": details}
     if error.code is ErrorCode.INTERNAL:  # the specification requires `cause_class`
         details = {"cause_class": type(error.__cause__ or error).__name__, **details}
-    return {
-        "code": ErrorCode.INVALID_INPUT.name if has_invalid_arguments else error.code.name,
-        "message": error.message,
-        "retryable": error.retryable,
-        "details": {**details, "hint": error.hint} if error.hint else dict(details),
-    }
+    details = {**details, "hint": error.hint} if error.hint else dict(details)
+    failure = {"code": code.name, "message": error.message, "retryable": error.retryable, "details": details}
+    return Answer(False, {"ok": False, **({"run_id": run_id} if run_id else {}), "error": failure})
 
 
 ENVELOPE: Final = Payload(

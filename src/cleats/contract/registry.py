@@ -53,6 +53,10 @@ class Registry:
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"no tool is called {name!r}", hint=self._suggest_names(name))
         return tool
 
+    def get(self, name: str) -> Tool | None:
+        """Return the tool with this name or alias, or None."""
+        return self._tools.get(name)
+
     def _suggest_names(self, name: str) -> str:
         nearest_name = find_nearest_name(name, list(self._tools))
         question = f"Did you mean {nearest_name}? " if nearest_name else ""

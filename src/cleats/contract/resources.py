@@ -106,8 +106,7 @@ class PromptProvider(Protocol):
 
 MAX_SKILL_FILES = 512
 MAX_SKILL_BYTES = 16 << 20
-"""The limits that every host of the extension must accept; a larger skill is not published
-there."""
+"""The limits that every host of the extension must accept; a larger skill is not published there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ A path consists of fixed words and `{names}`, and no two routes share a method a
 
     Toolset(..., routes=[Route("GET", "/api/v1/runs/{event_id}", one, "One run.")])
 
-A handler checks the content of its requests itself, raises `ToolError` for what it refuses (sent as
-the envelope, with the HTTP status from the error table), and returns quickly: routes have neither
-the queue nor the deadlines of tools.
+A handler checks the content of its requests itself, raises `ToolError` for what it refuses (sent as the envelope, with
+the HTTP status from the error table), and returns quickly: routes have neither the queue nor the deadlines of tools.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

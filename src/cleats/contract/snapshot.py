@@ -45,19 +45,12 @@ def build_snapshot(registry: Registry, *, full_results: bool = False) -> dict[st
         "envelope": dict(ENVELOPE_SCHEMA),
         "errors": {code.name: code.value._asdict() for code in ErrorCode},
         "tools": {
-            tool.name: _build_titled_entry(tool, registry, tool.output_schema if full_results else tool.listed_schema)
+            tool.name: _build_tool_entry(
+                tool, registry, tool.output_schema if full_results else tool.listed_schema, title=tool.title
+            )
             for tool in registry
         },
     }
-
-
-def _build_titled_entry(tool: Tool, registry: Registry, output: Schema | None) -> dict[str, Any]:
-    """Build the entry of a tool with its title at both places where clients look for it."""
-    entry = _build_tool_entry(tool, registry, output)
-    if tool.title:
-        entry["title"] = tool.title
-        entry["annotations"] = {**entry["annotations"], "title": tool.title}
-    return entry
 
 
 def extract_results(full_snapshot: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,16 +93,15 @@ def align_with_listing(
 def build_toolset_snapshot(registry: Registry) -> dict[str, Any]:
     """Build the snapshot of the only toolset in a registry, under the toolset's version.
 
-    The envelope, the errors and the surrounding behaviour belong to Cleats. They are left out, so
-    that a new version of Cleats changes no byte of another package's contract; for the same reason
-    its entries have no titles.
+    The envelope, the errors and the surrounding behaviour belong to Cleats. They are left out, so that a new version of
+    Cleats changes no byte of another package's contract; for the same reason its entries have no titles.
     """
     [toolset] = registry.toolsets
     tools = {tool.name: _build_tool_entry(tool, registry, tool.output) for tool in registry}
     return {"snapshot": SNAPSHOT_FORMAT, "schemaVersion": toolset.schema_version, "tools": tools}
 
 
-def _build_tool_entry(tool: Tool, registry: Registry, output: Schema | None) -> dict[str, Any]:
+def _build_tool_entry(tool: Tool, registry: Registry, output: Schema | None, title: str = "") -> dict[str, Any]:
     entry: dict[str, Any] = {
         "toolset": registry.find_toolset_name(tool),
         "description": tool.description if isinstance(tool.description, str) else CHANGING_DESCRIPTION,
@@ -121,6 +113,9 @@ def _build_tool_entry(tool: Tool, registry: Registry, output: Schema | None) -> 
         "errors": sorted(code.name for code in tool.errors),
         "payload": tool.payload.name,
     }
+    if title:  # at both places where clients look for it
+        entry["title"] = title
+        entry["annotations"]["title"] = title
     if output is not None:
         entry["outputSchema"] = dict(output)
     if tool.examples:

@@ -177,9 +177,8 @@ class ListChangeCallback(Protocol):
 class Toolset:
     """A family of tools that share state.
 
-    `running` is a context manager for state that lives as long as the server (a watcher, a store);
-    it is entered when the server starts and exited when it stops. Offers other than tools are
-    served by the surfaces that support them.
+    `running` is a context manager for state that lives as long as the server (a watcher, a store); it is entered when
+    the server starts and exited when it stops. Offers other than tools are served by the surfaces that support them.
     """
 
     name: str
@@ -188,8 +187,7 @@ class Toolset:
     advice: str = ""
     """When an agent should use these tools, for the instructions of a server."""
     schema_version: str = ""
-    """The version of the toolset's own contract (SemVer); empty for built-in toolsets, which share
-    `SCHEMA_VERSION`."""
+    """The version of the toolset's own contract (SemVer); empty for built-in toolsets, which share `SCHEMA_VERSION`."""
     package: str = ""
     """The installed package that provides the toolset, with its version; set when it is loaded."""
     running: Callable[[ListChangeCallback], AbstractAsyncContextManager[None]] | None = None

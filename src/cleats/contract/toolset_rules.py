@@ -1,8 +1,7 @@
 """The rules that every toolset must keep before anybody relies on it.
 
-A test checks the built-in toolsets against these rules. A toolset from another package is checked
-when it is loaded, so that its tools meet every caller's expectations: closed schemas, versions that
-can rise, examples that work.
+A test checks the built-in toolsets against these rules. A toolset from another package is checked when it is loaded, so
+that its tools meet every caller's expectations: closed schemas, versions that can rise, examples that work.
 """
 
 import re
@@ -16,8 +15,7 @@ from cleats.contract.tools import Tool, Toolset
 from cleats.contract.violations import Validator
 
 NAME_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-"""A name that every client accepts: MCP's characters, within the length limit of the strictest
-model."""
+"""A name that every client accepts: MCP's characters, within the length limit of the strictest model."""
 
 
 def find_flaws(toolset: Toolset) -> Iterator[str]:

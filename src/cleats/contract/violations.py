@@ -1,12 +1,11 @@
 """Schema violations, in wording that does not change when a library does.
 
-The validator library finds the violations; the wording is ours, one line per keyword, because the
-messages of every JSON Schema library drift from release to release and ours appear in answers that
-people compare.
+The validator library finds the violations; the wording is ours, one line per keyword, because the messages of every
+JSON Schema library drift from release to release and ours appear in answers that people compare.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -149,10 +148,10 @@ def _is_large(instance: object) -> bool:
 
 def _convert_errors(errors: Any, root: object = None) -> Iterator[Violation]:
     """Convert each error; every unexpected property gets a separate violation with its path."""
-    locator = _ExactLocator(root) if _has_odd_key(root) else None
+    has_odd_key, located = _has_odd_key(root), set[tuple[str, str, str]]()
     for error in errors:
         keyword: str = error.kind.name
-        path = locator.locate(error) if locator else join_pointer(error.instance_path)
+        path = _locate_exactly(root, error, located) if has_odd_key else join_pointer(error.instance_path)
         schema_path = join_pointer(error.schema_path)
         facts: dict[str, Any] = error.kind.as_dict()
         if keyword == "required" and facts["property"] in error.instance:
@@ -192,57 +191,38 @@ def _has_odd_key(root: object) -> bool:
     return False
 
 
-_PLACE_TEXT: Final = "\n\nOn instance"
+def _locate_exactly(root: Any, error: Any, located: set[tuple[str, str, str]]) -> str:
+    """Return the pointer to the value of an error, with every key as it is.
 
-
-class _ExactLocator:
-    """Finds the pointers to the values of errors in the texts of the errors, which have every key as it is.
-
-    A text has `["key"]` for each part of the pointer, as written there, and `[12]` for digits. A key may contain
-    anything, also `"]["`, so the text is compared with the parts that the library does tell. If it still has two
-    meanings, the value decides, and of two errors with the same text each gets one.
+    The text of an error has `["key"]` for each part of the pointer, as written there, and `[12]` for digits. A key may
+    contain anything, also `"]["`; if a text has two meanings, the value decides, and of two errors with the same text
+    each gets one.
     """
-
-    def __init__(self, root: object) -> None:
-        self._root = root
-        self._located: set[tuple[str, str, str]] = set()
-
-    def locate(self, error: Any) -> str:
-        text: str = error.verbose_message
-        parts = error.instance_path
-        # The text occurs again in keys that contain it, which all come later.
-        places = [match.end() for match in re.finditer(_PLACE_TEXT, text)]
-        start = places[-1 - sum(part.count(_PLACE_TEXT) for part in parts if isinstance(part, str))]
-        pointers = [_match_pointer(text, start, parts, repeat) for repeat in ("*", "*?")]
-        fitting_pointers = [
-            pointer for pointer in pointers if _points_at(self._root, pointer, error.instance)
-        ] or pointers
-        keys = [(pointer, error.kind.name, error.message) for pointer in fitting_pointers]
-        key = next((key for key in keys if key not in self._located), keys[0])
-        self._located.add(key)
-        return key[0]
+    pointers = []
+    for parts in _iter_places(root, error.instance_path):
+        names = [join_pointer([part])[1:] for part in parts]
+        place = "".join(f"[{name}]" if re.fullmatch("[0-9]+", name) else f'["{name}"]' for name in names)
+        if f"\n\nOn instance{place}:\n" in error.verbose_message:
+            pointers.append(join_pointer(parts))
+    pointers = [item for item in pointers if _resolve_pointer(root, item) == error.instance] or pointers
+    keys = [(item, error.kind.name, error.message) for item in pointers or [join_pointer(error.instance_path)]]
+    key = next((key for key in keys if key not in located), keys[0])
+    located.add(key)
+    return key[0]
 
 
-def _match_pointer(text: str, start: int, parts: Iterable[str | int], repeat: str) -> str:
-    """Return the pointer in a text, with its empty parts as early as possible, or as late for a lazy repeat."""
-    empty_parts = rf'((?:\[""\]){repeat})'
-    known_parts = (
-        rf'\["?(\+?0*{part})"?\]' if isinstance(part, int) else rf'\["({re.escape(join_pointer([part])[1:])})"\]'
-        for part in parts
-    )
-    match = re.compile("".join(empty_parts + part for part in known_parts) + empty_parts + ":\n").match(text, start)
-    if match is None:
-        return join_pointer(parts)
-    # Runs of empty parts, which are four characters each, alternate with the known parts.
-    groups = enumerate(match.groups())
-    return "".join(f"/{group}" if number % 2 else "/" * (len(group) // 4) for number, group in groups)
-
-
-def _points_at(root: Any, pointer: str, value: object) -> bool:
-    try:
-        return bool(_resolve_pointer(root, pointer) == value)
-    except (LookupError, ValueError, TypeError):
-        return False
+def _iter_places(value: Any, parts: Sequence[str | int]) -> Iterator[tuple[str | int, ...]]:
+    """Yield the places in a value that the library may mean by the parts of a path."""
+    if not parts:
+        yield ()
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not key:
+                yield from ((key, *rest) for rest in _iter_places(item, parts))
+            elif parts and (key == parts[0] or re.fullmatch(rf"\+?0*{re.escape(str(parts[0]))}", key)):
+                yield from ((key, *rest) for rest in _iter_places(item, parts[1:]))
+    elif isinstance(value, list) and parts and isinstance(index := parts[0], int) and index < len(value):
+        yield from ((index, *rest) for rest in _iter_places(value[index], parts[1:]))
 
 
 def _resolve_pointer(root: Any, pointer: str) -> Any:

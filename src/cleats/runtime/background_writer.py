@@ -27,8 +27,7 @@ STALLED_CLOSE_SECONDS = 0.5
 """Time allowed for the last lines, when the process ends, if stderr accepts no more."""
 
 MAX_CLOSE_SECONDS = 5.0
-"""Time allowed for the last lines if stderr accepts them: a busy machine or disk may need a few
-seconds."""
+"""Time allowed for the last lines if stderr accepts them: a busy machine or disk may need a few seconds."""
 
 LineSink: TypeAlias = Callable[[bytes], None]
 

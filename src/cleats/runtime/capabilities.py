@@ -32,7 +32,9 @@ class Capability:
             case "module":
                 return _is_importable(self.target)
             case "checkout":
-                return lint_root is not None and _is_runnable("node") and _is_installed(self.target, lint_root)
+                if lint_root is None or not _is_runnable("node"):
+                    return False
+                return shutil.which(self.target, path=str(lint_root / "node_modules" / ".bin")) is not None
             case _:
                 return sys.platform == self.target
 
@@ -40,10 +42,6 @@ class Capability:
 def _is_runnable(name: str) -> bool:
     python_folder = Path(sys.executable).parent  # commands of this environment may not be on the PATH
     return shutil.which(name) is not None or shutil.which(name, path=str(python_folder)) is not None
-
-
-def _is_installed(name: str, lint_root: Path) -> bool:
-    return shutil.which(name, path=str(lint_root / "node_modules" / ".bin")) is not None
 
 
 def _is_importable(name: str) -> bool:

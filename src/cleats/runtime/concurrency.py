@@ -71,8 +71,7 @@ class CallSlots:
 class Deadlines:
     """Calls back when a deadline has passed.
 
-    Almost every call ends long before, so a deadline touches the event loop only when it is the
-    earliest of all.
+    Almost every call ends long before, so a deadline touches the event loop only when it is the earliest of all.
     """
 
     def __init__(self) -> None:

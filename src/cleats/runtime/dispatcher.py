@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import ErrorCode, ToolError, unwrap_tool_error
 from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Tool
@@ -111,7 +111,15 @@ class Dispatcher:
             case None:
                 return outcome
             case "late":
-                return Failed(_make_timeout_error(tool, timeout))
+                seconds = timeout or 0.0
+                return Failed(
+                    ToolError(
+                        ErrorCode.TOOL_TIMEOUT,
+                        f"{tool.name} took longer than {seconds:g} s and was stopped.",
+                        hint="Narrow the request, or raise the tool's timeout.",
+                        details={"timeoutMs": round(seconds * 1000)},
+                    )
+                )
             case "withdrawn":
                 return Cancelled()  # even when the handler finished regardless
 
@@ -119,11 +127,12 @@ class Dispatcher:
         token = CALLER_REGISTRY.set(self.registry)
         try:
             return Done(await tool.run(arguments, call))
-        except ToolError as error:
-            return Failed(_log_undeclared_code(error, tool))
         except Exception as crash:
-            if (tool_error := _unwrap_tool_error(crash)) is not None:
-                return Failed(_log_undeclared_code(tool_error, tool))
+            if (error := unwrap_tool_error(crash)) is not None:
+                if error.code not in tool.codes:  # it still reaches the caller
+                    name, code = tool.name, error.code.name
+                    log.error("contract.breach tool=%s code=%s: not among its codes", name, code)  # noqa: TRY400
+                return Failed(error)
             log.exception("call.crash id=%s tool=%s", call.id, tool.name)
             return Failed(
                 ToolError(
@@ -135,27 +144,3 @@ class Dispatcher:
             )
         finally:
             CALLER_REGISTRY.reset(token)
-
-
-def _make_timeout_error(tool: Tool, timeout: float | None) -> ToolError:
-    seconds = timeout or 0.0
-    return ToolError(
-        ErrorCode.TOOL_TIMEOUT,
-        f"{tool.name} took longer than {seconds:g} s and was stopped.",
-        hint="Narrow the request, or raise the tool's timeout.",
-        details={"timeoutMs": round(seconds * 1000)},
-    )
-
-
-def _log_undeclared_code(error: ToolError, tool: Tool) -> ToolError:
-    """Return the error; log a code that the tool does not list, which still reaches the caller."""
-    if error.code not in tool.codes:
-        log.error("contract.breach tool=%s code=%s: not among its codes", tool.name, error.code.name)
-    return error
-
-
-def _unwrap_tool_error(crash: Exception) -> ToolError | None:
-    """Return the tool error inside an exception group of a task group, if it is the only one."""
-    while isinstance(crash, ExceptionGroup) and len(crash.exceptions) == 1:
-        crash = crash.exceptions[0]
-    return crash if isinstance(crash, ToolError) else None

@@ -1,9 +1,8 @@
 """Progress of a call, reported often enough and never too often.
 
-Invariants: the number rises strictly and never exceeds the total, and a total that was reported
-once is reported until the end; at most four reports are sent per second; reports that arrive in
-between are coalesced, and the newest wins; the last report before the answer is not lost; nothing
-is sent after the answer or after a cancellation.
+Invariants: the number rises strictly and never exceeds the total, and a total that was reported once is reported until
+the end; at most four reports are sent per second; reports that arrive in between are coalesced, and the newest wins;
+the last report before the answer is not lost; nothing is sent after the answer or after a cancellation.
 """
 
 import asyncio
@@ -89,8 +88,7 @@ class ProgressReporter:
         if report is None:
             return
         self._next_send_time = asyncio.get_running_loop().time() + REPORT_INTERVAL_SECONDS
-        # A tool may report 10 of 10 twice, or start over in the next phase; the wire requires a
-        # number that rises.
+        # A tool may report 10 of 10 twice, or start over in the next phase; the wire requires a number that rises.
         number = report.number
         if number <= self._last_number:
             number = math.floor(self._last_number) + 1

@@ -7,7 +7,6 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Any, Final
 
-from cleats.contract.errors import ToolError
 from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.registry import Registry
 from cleats.runtime.call import ToolCall
@@ -32,7 +31,7 @@ class ServerStatus:
         self._outcome_counts: Counter[tuple[str, type[Outcome]]] = Counter()
         self._duration_counts: dict[str, list[int]] = {}
         self._total_seconds: Counter[str] = Counter()
-        self.slots: CallSlots | None = None
+        self.slots = CallSlots(concurrency=0, queue=0)
         self.registry: Registry | None = None
 
     def record_start(self, call: ToolCall, started_at: float) -> None:
@@ -40,18 +39,13 @@ class ServerStatus:
 
     def record_end(self, call: ToolCall, outcome: Outcome) -> None:
         self._open_calls.pop(call, None)
-        name = self._resolve_tool_name(call)
+        tool = self.registry.get(call.tool) if self.registry else None
+        name = tool.name if tool else UNKNOWN_TOOL_NAME
         seconds = (call.meta.duration_ms or 0.0) / 1000
         self._outcome_counts[name, type(outcome)] += 1
         counts = self._duration_counts.setdefault(name, [0] * (len(DURATION_BOUNDS_SECONDS) + 1))
         counts[bisect_left(DURATION_BOUNDS_SECONDS, seconds)] += 1
         self._total_seconds[name] += seconds  # type: ignore[assignment] # a Counter adds floats
-
-    def _resolve_tool_name(self, call: ToolCall) -> str:
-        try:
-            return UNKNOWN_TOOL_NAME if self.registry is None else self.registry.find(call.tool).name
-        except ToolError:
-            return UNKNOWN_TOOL_NAME
 
     @property
     def uptime(self) -> float:
@@ -61,14 +55,8 @@ class ServerStatus:
     def get_queue_load(self) -> dict[str, int]:
         """Return the current load and its limits."""
         slots = self.slots
-        if slots is None:
-            return {"running": 0, "maxRunning": 0, "waiting": 0, "maxWaiting": 0}
-        return {
-            "running": slots.running,
-            "maxRunning": slots.concurrency,
-            "waiting": slots.waiting,
-            "maxWaiting": slots.queue,
-        }
+        running = {"running": slots.running, "maxRunning": slots.concurrency}
+        return {**running, "waiting": slots.waiting, "maxWaiting": slots.queue}
 
     def cancel_open_calls(self) -> None:
         """Cancel every call that still runs, whatever surface it came from."""

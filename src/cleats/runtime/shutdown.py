@@ -58,28 +58,18 @@ def watch_signals() -> Iterator[Shutdown]:
             release_timers.append(loop.call_later(SIGNAL_ECHO_SECONDS, remove_handlers))
         shutdown.request(number.name)
 
-    try:
+    with suppress(NotImplementedError):  # Windows: the loop has no signal support, Ctrl-C still interrupts
         for number in SHUTDOWN_SIGNALS:
             loop.add_signal_handler(number, request_shutdown, number)
-    except NotImplementedError:  # Windows: the loop has no signal support, Ctrl-C still interrupts
-        pass
     try:
         yield shutdown
     finally:
         for timer in release_timers:
             timer.cancel()
         for number, handler in previous_handlers.items():
-            with _suppress_unsupported():
+            with suppress(NotImplementedError, RuntimeError):
                 loop.remove_signal_handler(number)
                 signal.signal(number, handler or signal.SIG_DFL)
-
-
-@contextmanager
-def _suppress_unsupported() -> Iterator[None]:
-    try:
-        yield
-    except (NotImplementedError, RuntimeError):
-        return
 
 
 def exit_despite_threads(exit_code: int) -> None:

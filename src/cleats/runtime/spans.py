@@ -86,8 +86,7 @@ class BoundedShutdown:
 def get_tracer(settings: Settings) -> trace.Tracer:
     """Return the tracer that the settings ask for; a broken exporter never stops a server.
 
-    Equal settings always give the same tracer: a process has one span file, and one queue to a
-    collector.
+    Equal settings always give the same tracer: a process has one span file, and one queue to a collector.
     """
     if settings.otlp_endpoint:
         otlp_tracer = _get_otlp_tracer(settings.otlp_endpoint)

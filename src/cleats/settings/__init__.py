@@ -6,64 +6,121 @@ line reads them; here they are only checked and merged.
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
-from cleats.settings.schema import (
-    SETTINGS_BY_NAME,
-    Setting,
-    Settings,
-    SettingsWithEnvironment,
-    add_environment,
-    get_environment,
-    get_setting,
-    make_settings,
-    replace_settings,
-)
+from msgspec import Struct
+from msgspec.structs import replace
 
-__all__ = [
-    "ENVIRONMENT_SOURCE",
-    "SETTINGS_BY_NAME",
-    "Setting",
-    "SettingError",
-    "SettingRow",
-    "Settings",
-    "SettingsSource",
-    "SettingsWithEnvironment",
-    "add_environment",
-    "get_environment",
-    "get_setting",
-    "list_setting_rows",
-    "make_settings",
-    "replace_settings",
-    "resolve_settings",
-]
-
+from cleats.settings.schema import DEFINITIONS_BY_TABLE
+from cleats.settings.schema import Settings as Settings
 
 N = TypeVar("N", int, float)
+SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
 class SettingError(ValueError):
     """A setting has an invalid value; the message says where the value came from."""
 
 
-class SettingRow(NamedTuple):
-    """A setting as the documentation shows it."""
+class Setting(Struct, frozen=True):
+    """The definition of a setting, without its value."""
 
     name: str
-    env: str
-    kind: str
-    default: str
+    kind: Any
+    """The type of its value."""
+    default: Any
     about: str
+    least: int
+    variable: str
+    """The name of its environment variable."""
     private: bool
+    group: str
+    """The field of `Settings` that holds its group; empty for a setting of the server."""
+    field: str
+    """Its name in the group."""
+
+    @property
+    def kind_text(self) -> str:
+        """The type for the documentation."""
+        if get_origin(self.kind) is Literal:
+            return " or ".join(f"`{option}`" for option in get_args(self.kind))
+        return _find_kind(self.kind).word
+
+    @property
+    def default_text(self) -> str:
+        """The default for the documentation; empty if the setting is."""
+        if isinstance(self.default, tuple):
+            return ",".join(map(str, self.default))
+        return "" if self.default in ("", Path(), {}) else str(self.default)
 
 
-def list_setting_rows() -> list[SettingRow]:
-    """Return the table of settings for the documentation."""
-    rows = []
-    for item in SETTINGS_BY_NAME.values():
-        kind, default = _describe_kind(item.kind), _format_default(item.default)
-        rows.append(SettingRow(item.name, item.variable, kind, default, item.about, item.private))
-    return rows
+_GROUP_PREFIXES: Final = {"assets": "", "http": "http_", "code": "", "skills": "skill_", "launch": "launch_"}
+"""The prefix that the fields of a group have outside."""
+
+
+def _list_settings(struct: type[Struct], group: str = "") -> list[Setting]:
+    rows = iter(DEFINITIONS_BY_TABLE[struct])
+    settings: list[Setting] = []
+    for field in struct.__struct_fields__:
+        kind = struct.__annotations__[field]
+        if kind in DEFINITIONS_BY_TABLE:
+            settings += _list_settings(kind, field)
+            continue
+        row, name = next(rows), _GROUP_PREFIXES.get(group, "") + field
+        variable = row.env or f"CLEATS_{name.upper()}"
+        settings.append(Setting(name, kind, row.default, row.about, row.least, variable, row.private, group, field))
+    return settings
+
+
+SETTINGS_BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in _list_settings(Settings)}
+"""All settings by their flat names, in the order of the tables."""
+
+
+def make_settings(**values: Any) -> Settings:
+    """Make settings from flat names, such as `launch_hugo`; the others have their defaults."""
+    return replace_settings(Settings(), **values)
+
+
+def replace_settings(settings: SettingsT, **values: Any) -> SettingsT:
+    """Return the settings with other values, which have flat names."""
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        setting = SETTINGS_BY_NAME[name]
+        if setting.group:
+            group = fields.get(setting.group, getattr(settings, setting.group))
+            fields[setting.group] = replace(group, **{setting.field: value})
+        else:
+            fields[name] = value
+    return replace(settings, **fields)
+
+
+def get_setting(settings: Settings, name: str) -> Any:
+    """Return the value of a setting by its flat name."""
+    setting = SETTINGS_BY_NAME[name]
+    return getattr(getattr(settings, setting.group) if setting.group else settings, setting.field)
+
+
+class SettingsWithEnvironment(Settings, frozen=True, kw_only=True):
+    """Settings with the environment they came from, for programs that have to run in it.
+
+    The environment is not a setting: only the command line sets it. Users take the variables they need.
+    """
+
+    environ: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Surrounded(environ of {len(self.environ)})"  # some of it is secret
+
+
+def add_environment(settings: Settings, environ: Mapping[str, str]) -> SettingsWithEnvironment:
+    """Return the settings with the environment they came from."""
+    values = {field: getattr(settings, field) for field in Settings.__struct_fields__}
+    return SettingsWithEnvironment(**values, environ=environ)
+
+
+def get_environment(settings: Settings) -> Mapping[str, str]:
+    """Return the environment of the settings; empty if they were created without one."""
+    return settings.environ if isinstance(settings, SettingsWithEnvironment) else {}
 
 
 ENVIRONMENT_SOURCE = "environment"
@@ -148,10 +205,6 @@ def _parse_integer(raw: object) -> int:
     return number
 
 
-def _parse_seconds(raw: object) -> float:
-    return _parse_number(raw, float)
-
-
 def _parse_number(raw: object, kind: Callable[[Any], N]) -> N:
     try:
         value = kind(raw)
@@ -170,7 +223,7 @@ def _parse_seconds_by_name(raw: object) -> dict[str, float]:
         raw = {name.strip(): value.strip() for name, _, value in pairs}
     if not isinstance(raw, Mapping):
         raise ValueError(f"expected name=seconds,…, not {raw!r}")  # noqa: TRY004 - the user's error
-    return {str(name): _parse_seconds(value) for name, value in raw.items()}
+    return {str(name): _parse_number(value, float) for name, value in raw.items()}
 
 
 def _parse_words(raw: object) -> tuple[str, ...]:
@@ -187,7 +240,7 @@ class _SettingKind(NamedTuple):
 
 _SETTING_KINDS: Mapping[Any, _SettingKind] = {
     int: _SettingKind("integer", _parse_integer),
-    float: _SettingKind("seconds", _parse_seconds),
+    float: _SettingKind("seconds", lambda raw: _parse_number(raw, float)),
     str: _SettingKind("text", _parse_text),
     Path: _SettingKind("folder", _parse_folder),
     Mapping: _SettingKind("name=seconds", _parse_seconds_by_name),
@@ -195,15 +248,3 @@ _SETTING_KINDS: Mapping[Any, _SettingKind] = {
     tuple[Path, ...]: _SettingKind("folders, with commas", lambda raw: tuple(map(_parse_folder, _parse_words(raw)))),
 }
 """The types that a setting can have, other than one of a few words."""
-
-
-def _describe_kind(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return " or ".join(f"`{option}`" for option in get_args(hint))
-    return _find_kind(hint).word
-
-
-def _format_default(default: object) -> str:
-    if isinstance(default, tuple):
-        return ",".join(map(str, default))
-    return "" if default in ("", Path(), {}) else str(default)

@@ -6,17 +6,17 @@ flat name, such as `launch_hugo`: in files, in the environment, in reports.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 T = TypeVar("T")
 StructT = TypeVar("StructT", bound=type[Struct])
-SettingsT = TypeVar("SettingsT", bound="Settings")
 
 
-class _SettingDefinition(Struct, frozen=True):
+class SettingDefinition(NamedTuple):
+    """One row of the table, without its name and type."""
+
     default: Any
     about: str
     least: int
@@ -24,8 +24,10 @@ class _SettingDefinition(Struct, frozen=True):
     private: bool
 
 
-_pending_definitions: list[_SettingDefinition] = []
-_definitions: dict[type[Struct], list[_SettingDefinition]] = {}
+_pending_definitions: list[SettingDefinition] = []
+
+DEFINITIONS_BY_TABLE: dict[type[Struct], list[SettingDefinition]] = {}
+"""The rows of each table, in the order of its fields."""
 
 
 def _setting(default: T, about: str, *, least: int = 0, env: str = "", private: bool = False) -> T:
@@ -34,7 +36,7 @@ def _setting(default: T, about: str, *, least: int = 0, env: str = "", private: 
     `least` is the smallest number allowed. `env` names a variable that a specification or a standard dictates; all
     others are `CLEATS_<NAME>`.
     """
-    _pending_definitions.append(_SettingDefinition(default, about, least, env, private))
+    _pending_definitions.append(SettingDefinition(default, about, least, env, private))
     return default
 
 
@@ -44,7 +46,7 @@ def _private(default: T, about: str, *, least: int = 0, env: str = "") -> T:
 
 
 def _define_table(struct: StructT) -> StructT:
-    _definitions[struct] = _pending_definitions.copy()
+    DEFINITIONS_BY_TABLE[struct] = _pending_definitions.copy()
     _pending_definitions.clear()
     return struct
 
@@ -298,90 +300,3 @@ class Settings(Struct, frozen=True, kw_only=True):
     code: CodeSettings = CodeSettings()
     skills: SkillSettings = SkillSettings()
     launch: LaunchSettings = LaunchSettings()
-
-
-class Setting(Struct, frozen=True):
-    """The definition of a setting, without its value."""
-
-    name: str
-    kind: Any
-    """The type of its value."""
-    default: Any
-    about: str
-    least: int
-    variable: str
-    """The name of its environment variable."""
-    private: bool
-    group: str
-    """The field of `Settings` that holds its group; empty for a setting of the server."""
-    field: str
-    """Its name in the group."""
-
-
-_GROUP_PREFIXES: Final = {"assets": "", "http": "http_", "code": "", "skills": "skill_", "launch": "launch_"}
-"""The prefix that the fields of a group have outside."""
-
-
-def _list_settings(struct: type[Struct], group: str = "") -> list[Setting]:
-    rows = iter(_definitions[struct])
-    settings: list[Setting] = []
-    for field in struct.__struct_fields__:
-        kind = struct.__annotations__[field]
-        if kind in _definitions:
-            settings += _list_settings(kind, field)
-            continue
-        row, name = next(rows), _GROUP_PREFIXES.get(group, "") + field
-        variable = row.env or f"CLEATS_{name.upper()}"
-        settings.append(Setting(name, kind, row.default, row.about, row.least, variable, row.private, group, field))
-    return settings
-
-
-SETTINGS_BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in _list_settings(Settings)}
-"""All settings by their flat names, in the order above."""
-
-
-def make_settings(**values: Any) -> Settings:
-    """Make settings from flat names, such as `launch_hugo`; the others have their defaults."""
-    return replace_settings(Settings(), **values)
-
-
-def replace_settings(settings: SettingsT, **values: Any) -> SettingsT:
-    """Return the settings with other values, which have flat names."""
-    fields: dict[str, Any] = {}
-    for name, value in values.items():
-        setting = SETTINGS_BY_NAME[name]
-        if setting.group:
-            group = fields.get(setting.group, getattr(settings, setting.group))
-            fields[setting.group] = replace(group, **{setting.field: value})
-        else:
-            fields[name] = value
-    return replace(settings, **fields)
-
-
-def get_setting(settings: Settings, name: str) -> Any:
-    """Return the value of a setting by its flat name."""
-    setting = SETTINGS_BY_NAME[name]
-    return getattr(getattr(settings, setting.group) if setting.group else settings, setting.field)
-
-
-class SettingsWithEnvironment(Settings, frozen=True, kw_only=True):
-    """Settings with the environment they came from, for programs that have to run in it.
-
-    The environment is not a setting: only the command line sets it. Users take the variables they need.
-    """
-
-    environ: Mapping[str, str] = {}
-
-    def __repr__(self) -> str:
-        return f"Surrounded(environ of {len(self.environ)})"  # some of it is secret
-
-
-def add_environment(settings: Settings, environ: Mapping[str, str]) -> SettingsWithEnvironment:
-    """Return the settings with the environment they came from."""
-    values = {field: getattr(settings, field) for field in Settings.__struct_fields__}
-    return SettingsWithEnvironment(**values, environ=environ)
-
-
-def get_environment(settings: Settings) -> Mapping[str, str]:
-    """Return the environment of the settings; empty if they were created without one."""
-    return settings.environ if isinstance(settings, SettingsWithEnvironment) else {}

@@ -41,8 +41,7 @@ def parse_page(text: str) -> ParsedPage:
     """Split a page into front matter and body.
 
     Raises:
-        FrontMatterError: the front matter is not closed, does not parse, repeats a key, or is not a
-            mapping.
+        FrontMatterError: the front matter is not closed, does not parse, repeats a key, or is not a mapping.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front: dict[str, Any] = {}
@@ -150,8 +149,7 @@ def set_front_matter_keys(text: str, updates: Mapping[str, Any]) -> str:
     A new key is added at the end. A page without front matter gets one in YAML.
 
     Raises:
-        FrontMatterError: The existing front matter cannot be read, or its format cannot express a
-            value.
+        FrontMatterError: The existing front matter cannot be read, or its format cannot express a value.
     """
     page = parse_page(text)
     values = {key: value for key, value in {**page.front, **updates}.items() if value is not None}

@@ -1,9 +1,8 @@
 """Paths that others name: resolved and opened without being led out of a folder.
 
-A path is checked as text before the disk is accessed, and resolved through every link before it is
-compared with a folder. A file is opened part by part, each from the folder before it and never
-through a link, so that the file that is read is the file that was checked. What is allowed, and
-what is said about the rest, is up to the caller.
+A path is checked as text before the disk is accessed, and resolved through every link before it is compared with a
+folder. A file is opened part by part, each from the folder before it and never through a link, so that the file that is
+read is the file that was checked. What is allowed, and what is said about the rest, is up to the caller.
 """
 
 import os

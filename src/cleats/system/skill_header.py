@@ -1,9 +1,8 @@
 """The front matter of a SKILL.md, read as leniently as the client guide asks.
 
-Most headers are plain `key: value` lines, for which a YAML parser costs twenty times too much. The
-others go to the C parser with the resolvers of YAML 1.2, so that `no` and `2024-01-01` stay text, as
-in every other implementation. Common mistakes that it refuses are repaired, and then `strict` is
-false: another reader of the same file may not agree.
+Most headers are plain `key: value` lines, for which a YAML parser costs twenty times too much. The others go to the C
+parser with the resolvers of YAML 1.2, so that `no` and `2024-01-01` stay text, as in every other implementation. Common
+mistakes that it refuses are repaired, and then `strict` is false: another reader of the same file may not agree.
 
 The YAML parser is imported where it is used: a server that only lists skills does not need it.
 """
@@ -24,8 +23,7 @@ MAX_HEADER_CHARS = 64 << 10
 """The maximum length of a header; the fields that agents read have a few hundred characters."""
 
 MAX_HEADER_VALUES = 10_000
-"""The maximum number of values in a header after alias expansion: a dozen lines can ask for
-billions."""
+"""The maximum number of values in a header after alias expansion: a dozen lines can ask for billions."""
 
 MAX_HEADER_LEVELS = 50
 """The maximum nesting depth of a header; an alias to its own ancestor is infinitely deep."""

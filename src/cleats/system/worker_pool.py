@@ -34,8 +34,7 @@ MIN_TASK_CPU_SECONDS, WEIGHT_PER_CPU_SECOND = 3.0, 1 << 16
 hundredth of it, and since CPU time ignores other processes, it is the same on a busy machine."""
 
 MAX_BATCH_TASKS, MAX_BATCH_WEIGHT = 16, 1 << 18
-"""The size of a full batch: large enough to make a message cheap, small enough to distribute
-work."""
+"""The size of a full batch: large enough to make a message cheap, small enough to distribute work."""
 
 MAX_BATCHES_PER_WORKER: Final = 2
 """The number of batches assigned to one worker, so that it never waits for the next."""

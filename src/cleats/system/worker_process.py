@@ -74,13 +74,6 @@ class TaskFailure(Struct, frozen=True):
     hint: str = ""
     retryable: bool = False
 
-    @classmethod
-    def from_error(cls, error: ToolError) -> "TaskFailure":
-        return cls(error.code.name, error.message, error.hint, error.retryable)
-
-    def to_error(self) -> ToolError:
-        return ToolError(ErrorCode[self.code], self.message, hint=self.hint, retryable=self.retryable)
-
 
 class TaskMessage(Struct, Generic[P, T], frozen=True, omit_defaults=True):
     """One line of output of a worker process."""
@@ -101,7 +94,8 @@ def run_task(task_type: type[Ordered], work: Callable[[Ordered, Callable[[Any], 
         try:
             result = work(task, lambda progress: write_message(TaskMessage(progress=progress)))
         except ToolError as error:
-            write_message(TaskMessage(error=TaskFailure.from_error(error)))
+            failure = TaskFailure(error.code.name, error.message, error.hint, error.retryable)
+            write_message(TaskMessage(error=failure))
         else:
             write_message(TaskMessage(done=result))
 
@@ -139,7 +133,8 @@ async def send_task(  # noqa: PLR0917 - called by position
     if message is not None and message.done is not None:
         return message.done
     if message is not None and message.error is not None:
-        raise message.error.to_error()
+        failure = message.error
+        raise ToolError(ErrorCode[failure.code], failure.message, hint=failure.hint, retryable=failure.retryable)
     code = worker.exit_code
     raise ToolError(
         ErrorCode.INTERNAL,

@@ -1,10 +1,9 @@
 """Toolsets of other installed packages, found by the entry-point group `cleats.toolsets`.
 
-An entry point is a name and a function from settings to a `Toolset` of that name. The installed
-packages are searched only when a name is not built in or no name was given; a package is imported
-only when its toolset is requested. The toolset must keep the rules of `contract.toolset_rules`, the
-answers of its tools must fit their output schemas, and every failure is reported with the name of
-the package.
+An entry point is a name and a function from settings to a `Toolset` of that name. The installed packages are searched
+only when a name is not built in or no name was given; a package is imported only when its toolset is requested. The
+toolset must keep the rules of `contract.toolset_rules`, the answers of its tools must fit their output schemas, and
+every failure is reported with the name of the package.
 """
 
 import logging
@@ -18,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.contract.tools import Context, Handler, Tool, Toolset
+from cleats.contract.tools import Context, Tool, Toolset
 from cleats.contract.toolset_rules import find_flaws, list_tool_names
 from cleats.contract.versions import RELEASE_VERSION_PATTERN
 from cleats.contract.violations import Validator
@@ -29,8 +28,7 @@ log = logging.getLogger(__name__)
 ENTRY_POINT_GROUP: Final = "cleats.toolsets"
 
 PLUGIN_ROUTE_PREFIX: Final = "/toolsets"
-"""The path prefix of HTTP routes of other packages, each below its name, so that none hides
-ours."""
+"""The path prefix of HTTP routes of other packages, each below its name, so that none hides ours."""
 
 
 @cache  # what is installed does not change under a running program
@@ -94,8 +92,7 @@ def import_toolset(name: str, settings: Settings) -> Toolset:
     """Import and create the only toolset of this name.
 
     Raises:
-        SettingError: Two packages provide it, or it cannot be imported or created, or it breaks the
-            rules.
+        SettingError: Two packages provide it, or it cannot be imported or created, or it breaks the rules.
         KeyError: Nothing installed has this name.
     """
     points = installed_toolsets()[name]
@@ -118,12 +115,10 @@ def _enforce_output_schema(tool: Tool) -> Tool:
     """Return the tool with its answers checked against its output schema."""
     if tool.output is None:
         return tool
-    return replace(tool, run=_check_answers(tool.name, tool.run, Validator(tool.output)))
+    name, validator = tool.name, Validator(tool.output)
 
-
-def _check_answers(name: str, run: Handler, validator: Validator) -> Handler:
     async def run_checked(arguments: Mapping[str, Any], context: Context) -> Any:
-        answer = await run(arguments, context)
+        answer = await tool.run(arguments, context)
         violations = [violation.as_json() for violation in validator.find_violations(msgspec.to_builtins(answer))]
         if not violations:
             return answer
@@ -135,7 +130,7 @@ def _check_answers(name: str, run: Handler, validator: Validator) -> Handler:
             details=violations,
         )
 
-    return run_checked
+    return replace(tool, run=run_checked)
 
 
 def _find_broken_rules(name: str, toolset: Toolset) -> Iterator[str]:

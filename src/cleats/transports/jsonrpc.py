@@ -224,13 +224,11 @@ def encode_refusal(message: MalformedMessage, request_id: msgspec.Raw | None = N
 
 def encode_request(request_id: RequestId, method: str, params: Any = None) -> bytes:
     """Encode a request as one compact body."""
-    message = {"jsonrpc": "2.0", "id": request_id, "method": method}
-    return _encode(message if params is None else {**message, "params": params})
+    return _encode(
+        {"jsonrpc": "2.0", "id": request_id, "method": method, **({} if params is None else {"params": params})}
+    )
 
 
 def encode_notification(method: str, params: Any = None) -> bytes:
     """Encode a notification as one compact body."""
-    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
-    if params is not None:
-        message["params"] = params
-    return _encode(message)
+    return _encode({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})})

@@ -7,17 +7,16 @@ call.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from time import time
 from typing import Any
 
+from cleats.contract.arguments import make_type_error
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.payload import ENVELOPE, FLAT, LAUNCH, AnswerMeta, Payload, format_timestamp, get_outcome_error
 from cleats.contract.registry import Registry
-from cleats.contract.tools import Tool
 from cleats.contract.versions import LEGACY_PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
-from cleats.contract.violations import make_type_violation
 from cleats.runtime.call import InFlightRequests, ToolCall
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import ProgressReport, ProgressReporter
@@ -48,20 +47,18 @@ def build_handshake(capabilities: Mapping[str, Any]) -> dict[str, Any]:
 
 def list_definitions(registry: Registry) -> list[dict[str, Any]]:
     """Return the definitions of every tool and every alias, which these clients still call."""
-    return [definition for tool in registry for definition in _define_names(tool)]
-
-
-def _define_names(tool: Tool) -> Iterator[dict[str, Any]]:
-    versions = {"schemaVersion": tool.version, "toolingVersion": TOOLING_VERSION}
-    definition = {
-        "name": tool.name,
-        "description": tool.current_description,
-        "inputSchema": dict(tool.input),
-    } | versions
-    yield definition
-    for alias in tool.aliases:
-        description = f"Deprecated since {alias.deprecated}: use {tool.name}. {tool.current_description}"
-        yield {**definition, "name": alias.name, "description": description}
+    definitions: list[dict[str, Any]] = []
+    for tool in registry:
+        description, versions = (
+            tool.current_description,
+            {"schemaVersion": tool.version, "toolingVersion": TOOLING_VERSION},
+        )
+        fields = {"name": tool.name, "description": description, "inputSchema": dict(tool.input), **versions}
+        definitions.append(fields)
+        for alias in tool.aliases:
+            notice = f"Deprecated since {alias.deprecated}: use {tool.name}. {description}"
+            definitions.append({**fields, "name": alias.name, "description": notice})
+    return definitions
 
 
 def render_result(payload: Payload | None, outcome: Outcome, meta: AnswerMeta) -> dict[str, Any]:
@@ -124,7 +121,8 @@ class OpenCall:
         params = request.params or {}
         name, arguments = params.get("name"), params.get("arguments")
         self.error = _check_params(name, arguments)
-        self.payload = connection.find_payload(str(name))
+        tool = connection.registry.get(str(name))
+        self.payload = tool.payload if tool else None
         self.call = ToolCall(
             tool=str(name),
             arguments=arguments if isinstance(arguments, dict) else {},
@@ -166,6 +164,7 @@ class LegacyConnection:
         drain: float,
         shutdown: Shutdown,
     ) -> None:
+        self.registry = dispatcher.registry
         self._dispatcher, self._wire, self._shutdown = dispatcher, wire, shutdown
         self._capabilities = capabilities
         self._framer = ContentLengthFramer(limit)
@@ -184,13 +183,6 @@ class LegacyConnection:
             self._wire, self._tasks.copy, self._cancel_open_calls, timeout_seconds=self._drain_seconds
         )
         await lifecycle.flush_wire(self._wire, timeout_seconds=self._drain_seconds)
-
-    def find_payload(self, tool: str) -> Payload | None:
-        """Return the payload shape of a tool's answers, or None for an unknown tool."""
-        try:
-            return self._dispatcher.registry.find(tool).payload
-        except ToolError:
-            return None
 
     def send_answer(self, request_id: jsonrpc.RequestId, result: Any) -> None:
         """Send an answer and release its id for reuse."""
@@ -230,7 +222,7 @@ class LegacyConnection:
             case "tools/call":
                 self._start_call(request)
             case "tools/list":
-                self.send(jsonrpc.encode_result(request.id, {"tools": list_definitions(self._dispatcher.registry)}))
+                self.send(jsonrpc.encode_result(request.id, {"tools": list_definitions(self.registry)}))
             case "initialize":
                 self.send(jsonrpc.encode_result(request.id, build_handshake(self._capabilities)))
             case "ping":
@@ -292,10 +284,7 @@ def _normalize_id(request_id: Any) -> str:
 
 def _check_params(name: object, arguments: object) -> ToolError | None:
     if not isinstance(name, str):
-        violation = make_type_violation("name", "expected string")
-    elif arguments is not None and not isinstance(arguments, dict):
-        violation = make_type_violation("arguments", "expected object")
-    else:
-        return None
-    message = f"{violation.path}: {violation.message}"
-    return ToolError(ErrorCode.INVALID_REQUEST, message, details=[violation.as_json()])
+        return make_type_error("name", "string")
+    if arguments is not None and not isinstance(arguments, dict):
+        return make_type_error("arguments", "object")
+    return None

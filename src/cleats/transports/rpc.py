@@ -9,11 +9,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
-from cleats.contract.errors import ToolError
 from cleats.contract.outcome import Outcome
 from cleats.contract.payload import FLAT, Answer, AnswerMeta
 from cleats.runtime.call import ToolCall
@@ -31,16 +30,6 @@ OVERSIZED_FRAME_PAYLOAD: Final = {"ok": False, "reason": "validation_failed", "e
 END_OF_INPUT: Final = "end of input"
 
 
-class PausableWire(Wire, Protocol):
-    """A wire whose reading can be paused."""
-
-    def pause(self) -> None:
-        """Pause reading."""
-
-    def resume(self) -> None:
-        """Resume reading."""
-
-
 class RpcConnection:
     """One client's requests, answered in order.
 
@@ -49,9 +38,7 @@ class RpcConnection:
     allow.
     """
 
-    def __init__(
-        self, dispatcher: Dispatcher, wire: PausableWire, *, limit: int, drain: float, shutdown: Shutdown
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, wire: Wire, *, limit: int, drain: float, shutdown: Shutdown) -> None:
         self._dispatcher, self._wire, self._shutdown = dispatcher, wire, shutdown
         self._framer = LineFramer(limit)
         self._limit, self._drain_seconds = limit, drain
@@ -131,10 +118,8 @@ class RpcConnection:
         meta = AnswerMeta(request_id=request_id)
         call = ToolCall(tool=message.method, arguments=message.params or {}, id=request_id, surface="rpc", meta=meta)
         outcome = await self._dispatcher.dispatch(call)
-        try:
-            payload = self._dispatcher.registry.find(call.tool).payload
-        except ToolError:
-            payload = FLAT  # an unknown tool has no payload shape
+        tool = self._dispatcher.registry.get(call.tool)
+        payload = tool.payload if tool else FLAT
 
         def encode(outcome: Outcome) -> bytes:
             return _encode_result(response_id, _render_body(payload.render_outcome(outcome, call.meta)))

@@ -34,6 +34,12 @@ class Wire(Protocol):
     def write(self, data: bytes) -> None:
         """Send bytes now, or as soon as the peer accepts them."""
 
+    def pause(self) -> None:
+        """Pause reading; the peer's data waits in the pipe, and then at the peer."""
+
+    def resume(self) -> None:
+        """Resume reading, unless too much output is still unsent."""
+
     def stop(self) -> None:
         """Stop reading."""
 
@@ -77,12 +83,10 @@ class StdioWire:
         self._pause_reading()
 
     def pause(self) -> None:
-        """Pause reading; the peer's data waits in the pipe, and then at the peer."""
         self._paused = True
         self._pause_reading()
 
     def resume(self) -> None:
-        """Resume reading, unless too much output is still unsent."""
         self._paused = False
         if len(self._unsent) <= HIGH_WATER_BYTES:
             self._resume_reading()

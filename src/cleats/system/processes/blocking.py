@@ -1,16 +1,15 @@
 """Blocking work for threads without an event loop: the counterpart of `process` for builders.
 
-The guarantees are those of `process`. A build runs git again and again, and a supervisor takes five
-times as long to start as git takes to answer; so within `shared_supervisor` the commands of a
-thread share one, which runs them one after the other. Nothing here loads an event loop: in a small
-build that alone would take as long as all its commands.
+The guarantees are those of `process`. A build runs git again and again, and a supervisor takes five times as long to
+start as git takes to answer; so within `shared_supervisor` the commands of a thread share one, which runs them one
+after the other. Nothing here loads an event loop: in a small build that alone would take as long as all its commands.
 
 A call that works in a thread uses `run_in_thread`. When the call ends, its commands end too, and
 the thread itself at its next command or `raise_if_stopped`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,18 +26,7 @@ from cleats.system.processes.command import (
 if TYPE_CHECKING:
     from cleats.system.processes.shared_supervisor import SharedSupervisor, SupervisedCommand
 
-__all__ = [
-    "CommandError",
-    "CompletedCommand",
-    "StartError",
-    "WorkStopped",
-    "is_stopped",
-    "raise_if_stopped",
-    "run_command",
-    "run_in_thread",
-    "shared_supervisor",
-    "stream_output",
-]
+__all__ = ["CommandError", "CompletedCommand", "StartError", "run_command", "run_in_thread", "shared_supervisor"]
 
 R = TypeVar("R")
 
@@ -83,26 +71,28 @@ class CommandError(Exception):
         self.exit_code = exit_code
 
 
-@contextmanager
-def shared_supervisor() -> Iterator[None]:
+def shared_supervisor() -> AbstractContextManager[None]:
     """Let all commands of this thread share a supervisor, which ends with the block."""
+    return _use_supervisor(_create_supervisor())
+
+
+def _create_supervisor(grace: float = GRACE_SECONDS) -> "SharedSupervisor | None":
     if IS_WINDOWS:
-        yield
-        return
+        return None
     from cleats.system.processes.shared_supervisor import SharedSupervisor  # noqa: PLC0415 - not on Windows
 
-    with _use_supervisor(SharedSupervisor()):
-        yield
+    return SharedSupervisor(grace)
 
 
 @contextmanager
-def _use_supervisor(supervisor: "SharedSupervisor") -> Iterator[None]:
+def _use_supervisor(supervisor: "SharedSupervisor | None") -> Iterator[None]:
     token = _current_supervisor.set(supervisor)
     try:
         yield
     finally:
         _current_supervisor.reset(token)
-        supervisor.close()
+        if supervisor is not None:
+            supervisor.close()
 
 
 async def run_in_thread(work: Callable[..., R], *arguments: Any, grace: float = GRACE_SECONDS) -> R:
@@ -112,16 +102,11 @@ async def run_in_thread(work: Callable[..., R], *arguments: Any, grace: float = 
     """
     from anyio import to_thread  # noqa: PLC0415 - an async caller has loaded it already
 
-    thread_work = _ThreadWork()
-    supervisor = None
-    if not IS_WINDOWS:
-        from cleats.system.processes.shared_supervisor import SharedSupervisor  # noqa: PLC0415 - not on Windows
-
-        supervisor = SharedSupervisor(grace)
+    thread_work, supervisor = _ThreadWork(), _create_supervisor(grace)
 
     def run_work() -> R:
         _current_work.set(thread_work)  # the context is a copy for this thread
-        with _use_supervisor(supervisor) if supervisor else nullcontext():
+        with _use_supervisor(supervisor):
             return work(*arguments)
 
     try:

@@ -37,9 +37,8 @@ process survived the kill and holds them open."""
 
 
 SUPERVISOR_TIMEOUT_SECONDS = 15.0
-"""Time beyond the grace period for the supervisor to finish. It gives up on processes that cannot
-be killed after five seconds; if it takes longer than this, it has itself been stopped, or the tree
-grows as fast as it is killed."""
+"""Time beyond the grace period for the supervisor to finish. It gives up on processes that cannot be killed after five
+seconds; if it takes longer than this, it has itself been stopped, or the tree grows as fast as it is killed."""
 
 LIFELINE_DESCRIPTOR: Final = 3
 """The number of the lifeline's descriptor in the supervisor."""

@@ -9,6 +9,7 @@ itself killed. On other systems that holds for the command's group, and on Windo
 still connected to the command when it is terminated.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from subprocess import DEVNULL, PIPE
 from typing import Literal, TypeAlias
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from cleats.system.processes.command import (
@@ -28,30 +28,14 @@ from cleats.system.processes.command import (
     OutputTail,
     StartError,
 )
-from cleats.system.processes.tree import (
-    CommandSpec,
-    SupervisedTree,
-    WindowsTree,
-    assume_present,
-    await_shielded,
-    start_tree,
-)
+from cleats.system.processes.tree import SupervisedTree, WindowsTree, await_shielded, start_tree
 
-__all__ = [
-    "GRACE_SECONDS",
-    "MAX_OUTPUT_BYTES",
-    "ChildProcess",
-    "CompletedCommand",
-    "OutputCallback",
-    "StartError",
-    "run",
-    "start_command",
-]
-
+__all__ = ["GRACE_SECONDS", "ChildProcess", "CompletedCommand", "StartError", "run", "start_command"]
 
 MAX_LINE_BYTES = 64 * 1024
-"""The length after which a line is passed on unfinished, so that an endless line cannot fill the
-memory."""
+"""The length after which a line is passed on unfinished, so that an endless line cannot fill the memory."""
+
+READ_CHUNK_BYTES = 1 << 16
 
 StreamName: TypeAlias = Literal["stdout", "stderr"]
 OutputCallback: TypeAlias = Callable[[StreamName, bytes], None]
@@ -62,8 +46,8 @@ class ChildProcess:
     """A running command, which ends with the block that started it."""
 
     pid: int
-    stdin: ByteSendStream
-    stdout: ByteReceiveStream
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
     _tree: SupervisedTree | WindowsTree
 
     async def wait(self) -> int:
@@ -83,21 +67,20 @@ async def run(
 ) -> CompletedCommand:
     """Run a command to its end; leave no descendant behind, however this call ends.
 
-    `env` replaces the whole environment. Without `stdin` the command reads an empty file.
-    `on_output` gets each line as it comes, without its line end, and nothing once the call is
-    cancelled; it must not raise.
+    `env` replaces the whole environment. Without `stdin` the command reads an empty file. `on_output` gets each line as
+    it comes, without its line end, and nothing once the call is cancelled; it must not raise.
 
     Raises:
         StartError: The command cannot be started.
     """
-    spec = CommandSpec(argv, cwd, env, grace, stdin=DEVNULL if stdin is None else PIPE, stderr=PIPE)
+    stdin_kind = DEVNULL if stdin is None else PIPE
     stdout_collector = OutputCollector("stdout", output_limit, on_output)
     stderr_collector = OutputCollector("stderr", output_limit, on_output)
-    async with start_tree(spec) as tree, anyio.create_task_group() as streams:
-        streams.start_soon(stdout_collector.drain, assume_present(tree.stdout))
-        streams.start_soon(stderr_collector.drain, assume_present(tree.stderr))
+    async with start_tree(argv, cwd, env, grace, stdin_kind, PIPE) as tree, anyio.create_task_group() as streams:
+        streams.start_soon(stdout_collector.drain, tree.stdout)
+        streams.start_soon(stderr_collector.drain, tree.stderr)
         if stdin is not None:
-            streams.start_soon(_write_stdin, assume_present(tree.stdin), stdin)
+            streams.start_soon(_write_stdin, tree.stdin, stdin)
         exit_code = await tree.wait()
         await await_shielded(tree.terminate())
         streams.cancel_scope.deadline = anyio.current_time() + DRAIN_TIMEOUT_SECONDS
@@ -120,8 +103,8 @@ async def start_command(
     Raises:
         StartError: The command cannot be started.
     """
-    async with start_tree(CommandSpec(argv, cwd, env, grace, stdin=PIPE, stderr=None)) as tree:
-        yield ChildProcess(tree.pid, assume_present(tree.stdin), assume_present(tree.stdout), tree)
+    async with start_tree(argv, cwd, env, grace, PIPE, None) as tree:
+        yield ChildProcess(tree.pid, tree.stdin, tree.stdout, tree)
 
 
 class OutputCollector:
@@ -133,8 +116,8 @@ class OutputCollector:
         self._on_output = on_output
         self._partial_line = b""
 
-    async def drain(self, stream: ByteReceiveStream) -> None:
-        async for chunk in stream:
+    async def drain(self, stream: asyncio.StreamReader) -> None:
+        while chunk := await stream.read(READ_CHUNK_BYTES):
             self.tail.append(chunk)
             if self._on_output is not None:
                 await self._emit_lines(chunk, self._on_output)
@@ -152,7 +135,8 @@ class OutputCollector:
             on_output(self._name, line)
 
 
-async def _write_stdin(stream: ByteSendStream, data: bytes) -> None:
-    async with stream:
-        with suppress(anyio.BrokenResourceError):  # the command need not read to the end
-            await stream.send(data)
+async def _write_stdin(stream: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(OSError):  # the command need not read to the end
+        stream.write(data)
+        await stream.drain()
+    stream.close()

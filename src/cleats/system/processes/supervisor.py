@@ -5,12 +5,11 @@ every command, and talks to it over a socket, the lifeline:
 
     python -I -S supervisor.py DESCRIPTOR
 
-A command is `marshal.dumps((argv, env | None, grace, folder))`, preceded by its length in four
-bytes, which come with the command's three streams. An end of file means "terminate the tree",
-whether the server cancelled the command or was itself killed. The supervisor answers with lines:
-`started PID` or `failed ERRNO`, with `folder` if that is what failed, then `exited CODE`, then
-`survived PID...` if a kill did not work, and `done` when the tree is gone. Then the next command
-may come. The supervisor exits at the end of file, or with a command that it had to terminate.
+A command is `marshal.dumps((argv, env | None, grace, folder))`, preceded by its length in four bytes, which come with
+the command's three streams. An end of file means "terminate the tree", whether the server cancelled the command or was
+itself killed. The supervisor answers with lines: `started PID` or `failed ERRNO`, with `folder` if that is what failed,
+then `exited CODE`, then `survived PID...` if a kill did not work, and `done` when the tree is gone. Then the next
+command may come. The supervisor exits at the end of file, or with a command that it had to terminate.
 
 Being a subreaper, it becomes the parent of every orphan below it. A daemon can leave its group, its
 session and its environment, but not its line of descent; so "no children left" means "no

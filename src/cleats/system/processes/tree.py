@@ -1,11 +1,10 @@
 """A command with all its descendants: starting it and terminating it.
 
-Private to `process`, which documents the guarantees. On POSIX each command has its own supervisor.
-Closing our side of the lifeline terminates the tree, and if this process is killed the kernel
-closes it for us. On Linux that
-terminates every descendant, regardless of its group, session or environment; elsewhere it
-terminates the group. On Windows `taskkill /T /F` terminates the tree while the command is alive;
-descendants that outlive the command cannot be reached there.
+Private to `process`, which documents the guarantees. On POSIX each command has its own supervisor. Closing our side of
+the lifeline terminates the tree, and if this process is killed the kernel closes it for us. On Linux that terminates
+every descendant, regardless of its group, session or environment; elsewhere it terminates the group. On Windows
+`taskkill /T /F` terminates the tree while the command is alive; descendants that outlive the command cannot be reached
+there.
 """
 
 import asyncio
@@ -18,10 +17,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
-from typing import IO, Any, Self, TypeVar, cast
+from typing import Any
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from cleats.system.processes.command import (
     IS_WINDOWS,
@@ -35,33 +33,24 @@ from cleats.system.processes.command import (
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
+MAX_MESSAGE_BYTES = 16 << 20
+"""The longest line that can be read from a command at once: a listing of hundreds of tools is one line."""
 
 NO_SUCH_PROCESS_EXIT_CODE = 128
 """The exit code of `taskkill` for a process that has already exited."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSpec:
-    """A command to start, and how its streams are connected."""
-
-    argv: Sequence[str]
-    cwd: Path | None
-    env: Mapping[str, str] | None
-    grace: float
-    stdin: int
-    stderr: int | None
-
-
 @asynccontextmanager
-async def start_tree(spec: CommandSpec) -> "AsyncIterator[SupervisedTree | WindowsTree]":
+async def start_tree(
+    argv: Sequence[str], *options: Any, **streams: Any
+) -> "AsyncIterator[SupervisedTree | WindowsTree]":
     """Start a command; leaving the block terminates it and all its descendants."""
-    tree = WindowsTree(spec) if IS_WINDOWS else SupervisedTree(spec)
+    tree = (WindowsTree if IS_WINDOWS else SupervisedTree)(argv, *options, **streams)
     try:
         try:
             await await_shielded(tree.open())
         except OSError as error:
-            raise StartError.from_os_error(spec.argv[0], error) from error
+            raise StartError.from_os_error(argv[0], error) from error
         await tree.wait_until_started()
         yield tree
     finally:
@@ -71,8 +60,7 @@ async def start_tree(spec: CommandSpec) -> "AsyncIterator[SupervisedTree | Windo
 async def await_shielded(work: Coroutine[Any, Any, None]) -> None:
     """Await some work to its end, and only then let a cancellation through.
 
-    A shield alone stops the cancellations of anyio, but not those of asyncio, and a call may end by
-    either.
+    A shield alone stops the cancellations of anyio, but not those of asyncio, and a call may end by either.
     """
     task = asyncio.ensure_future(work)
     cancellation: asyncio.CancelledError | None = None
@@ -87,94 +75,67 @@ async def await_shielded(work: Coroutine[Any, Any, None]) -> None:
         raise cancellation
 
 
-def assume_present(value: T | None) -> T:
-    """Tell the type checker that an optional value is present."""
-    return cast("T", value)
+# The pipes are our own, because those of an event loop may not be pipes: uvloop gives a command sockets, and a script
+# that writes to /dev/stderr cannot open one.
 
 
-class PipeReader(ByteReceiveStream):
-    """The end of a pipe from which we read.
-
-    The pipes are our own, because those of an event loop may not be pipes: uvloop gives a command
-    sockets, and a script that writes to /dev/stderr cannot open one.
-    """
-
-    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.BaseTransport) -> None:
-        self._reader = reader
-        self._transport = transport
-
-    @classmethod
-    async def open(cls, pipe: IO[bytes]) -> Self:
-        reader = asyncio.StreamReader()
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), pipe
-        )
-        return cls(reader, transport)
-
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        if chunk := await self._reader.read(max_bytes):
-            return chunk
-        raise anyio.EndOfStream
-
-    async def aclose(self) -> None:
-        self._transport.close()
+async def _open_reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    reader = asyncio.StreamReader(MAX_MESSAGE_BYTES)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    return reader, transport
 
 
-class PipeWriter(ByteSendStream):
-    """The end of a pipe to which we write."""
-
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-
-    @classmethod
-    async def open(cls, pipe: IO[bytes]) -> Self:
-        loop = asyncio.get_running_loop()
-        unused = asyncio.StreamReader()
-        transport, protocol = await loop.connect_write_pipe(lambda: asyncio.StreamReaderProtocol(unused), pipe)
-        return cls(asyncio.StreamWriter(transport, protocol, unused, loop))
-
-    async def send(self, item: bytes) -> None:
-        if self._writer.is_closing():
-            raise anyio.BrokenResourceError
-        try:
-            self._writer.write(item)
-            await self._writer.drain()
-        except OSError as error:
-            raise anyio.BrokenResourceError from error
-
-    async def aclose(self) -> None:
-        """Send everything that has not been sent yet, and then the end of file."""
-        self._writer.close()
+async def _open_writer(descriptor: int) -> tuple[asyncio.StreamWriter, asyncio.BaseTransport]:
+    loop, unused = asyncio.get_running_loop(), asyncio.StreamReader()
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(unused), os.fdopen(descriptor, "wb", 0)
+    )
+    return asyncio.StreamWriter(transport, protocol, unused, loop), transport
 
 
-class SupervisedTree:
+@dataclass
+class CommandTree:
+    """A command with its descendants, and how its streams are connected."""
+
+    argv: Sequence[str]
+    cwd: Path | None
+    env: Mapping[str, str] | None
+    grace: float
+    stdin_kind: int
+    stderr_kind: int | None
+
+    def __post_init__(self) -> None:
+        self.pid = 0
+        self.stdin: asyncio.StreamWriter
+        self.stdout: asyncio.StreamReader
+        self.stderr: asyncio.StreamReader
+
+
+class SupervisedTree(CommandTree):
     """A command and its descendants, whose supervisor terminates them for us, and reports on them."""
 
-    pid = 0
-    stdin: ByteSendStream | None = None
-    stdout: ByteReceiveStream | None = None
-    stderr: ByteReceiveStream | None = None
     _lifeline: asyncio.StreamWriter
     _reports: asyncio.StreamReader
 
-    def __init__(self, spec: CommandSpec) -> None:
-        self._spec = spec
-        self._command = spec.argv[0]
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._supervisor = 0
         self._report_lock = anyio.Lock()
         self._start_failure = ""
         self._exit_code: int | None = None
         self._is_terminated = False
+        self._transports: list[asyncio.BaseTransport] = []
 
     async def open(self) -> None:
-        """Start the process, or raise `OSError` and leave nothing to close."""
-        spec = self._spec
-        payload = encode_command(spec.argv, spec.env, spec.grace, spec.cwd)
+        """Start the process and open those of its streams that are pipes, or raise `OSError` and leave nothing."""
+        payload = encode_command(self.argv, self.env, self.grace, self.cwd)
         our_socket, supervisor_socket = socket.socketpair()
         self._reports, self._lifeline = await asyncio.open_unix_connection(sock=our_socket)
         try:
             with supervisor_socket:
-                pipes = CommandPipes(has_stdin=spec.stdin == PIPE, has_stderr=spec.stderr == PIPE)
+                pipes = CommandPipes(has_stdin=self.stdin_kind == PIPE, has_stderr=self.stderr_kind == PIPE)
                 try:
                     self._supervisor = spawn_supervisor(supervisor_socket.fileno())
                     pipes.send_header(our_socket, payload)
@@ -185,20 +146,16 @@ class SupervisedTree:
             self._lifeline.close()
             raise
         self._lifeline.write(payload)
-        ends = {name: descriptor for descriptor, name in pipes.our_ends.items()}
-        self.stdout = await PipeReader.open(os.fdopen(ends["stdout"], "rb", 0))
-        if "stdin" in ends:
-            self.stdin = await PipeWriter.open(os.fdopen(ends["stdin"], "wb", 0))
-        if "stderr" in ends:
-            self.stderr = await PipeReader.open(os.fdopen(ends["stderr"], "rb", 0))
+        for descriptor, name in pipes.our_ends.items():
+            stream, transport = await (_open_writer if name == "stdin" else _open_reader)(descriptor)
+            setattr(self, name, stream)
+            self._transports.append(transport)
 
     async def wait_until_started(self) -> None:
         """Wait until the command runs, or raise `StartError`."""
         await self._read_report()
-        if self._start_failure:
-            raise StartError(self._command, self._start_failure)
         if not self.pid:
-            raise StartError(self._command, "its supervisor does not run")
+            raise StartError(self.argv[0], self._start_failure or "its supervisor does not run")
 
     async def wait(self) -> int:
         """Wait for the command; return its exit code."""
@@ -216,7 +173,7 @@ class SupervisedTree:
         with suppress(OSError):  # when the other side is gone already
             if not self._lifeline.is_closing():
                 self._lifeline.write_eof()
-        with anyio.move_on_after(self._spec.grace + SUPERVISOR_TIMEOUT_SECONDS) as timeout_scope:
+        with anyio.move_on_after(self.grace + SUPERVISOR_TIMEOUT_SECONDS) as timeout_scope:
             async with self._report_lock:
                 while await self._read_report():
                     pass
@@ -230,11 +187,9 @@ class SupervisedTree:
         self._lifeline.close()
 
     async def close(self) -> None:
-        """Terminate all processes, and close the streams."""
         await self.terminate()
-        for stream in (self.stdin, self.stdout, self.stderr):
-            if stream is not None:
-                await stream.aclose()
+        for transport in self._transports:
+            transport.close()
 
     def _kill_group(self, supervisor_pid: int, code: int) -> None:
         # The supervisor was killed: by a kernel short of memory, or by the command itself. Only
@@ -259,7 +214,7 @@ class SupervisedTree:
                 self.pid = int(pid)
             case ["failed", number, *folder]:
                 reason = os.strerror(int(number))
-                self._start_failure = f"{reason}: {self._spec.cwd}" if folder else reason
+                self._start_failure = f"{reason}: {self.cwd}" if folder else reason
             case ["exited", code]:
                 self._exit_code = int(code)
             case ["survived", *pids]:
@@ -267,36 +222,25 @@ class SupervisedTree:
         return True
 
 
-class WindowsTree:
+class WindowsTree(CommandTree):
     """A command of which only the root is known; its methods are those of `SupervisedTree`."""
 
-    pid = 0
-    stdin: ByteSendStream | None = None
-    stdout: ByteReceiveStream | None = None
-    stderr: ByteReceiveStream | None = None
-
-    def __init__(self, spec: CommandSpec) -> None:
-        self._spec = spec
-        self._process: Process | None = None
+    _process: asyncio.subprocess.Process | None = None
 
     async def open(self) -> None:
-        spec = self._spec
-        process = self._process = await anyio.open_process(
-            spec.argv,
-            stdin=spec.stdin,
-            stdout=PIPE,
-            stderr=spec.stderr,
-            cwd=spec.cwd,
-            env=spec.env,
+        streams: Any = {"stdin": self.stdin_kind, "stdout": PIPE, "stderr": self.stderr_kind}
+        process: Any = await asyncio.create_subprocess_exec(
+            *self.argv, **streams, cwd=self.cwd, env=self.env, limit=MAX_MESSAGE_BYTES
         )
-        self.pid = process.pid
+        self._process, self.pid = process, process.pid
         self.stdin, self.stdout, self.stderr = process.stdin, process.stdout, process.stderr
 
     async def wait_until_started(self) -> None:
         pass  # a process that was started runs
 
     async def wait(self) -> int:
-        return await assume_present(self._process).wait()
+        assert self._process is not None  # noqa: S101 - for the type checker
+        return await self._process.wait()
 
     async def terminate(self) -> None:
         if self._process is None or self._process.returncode is not None:
@@ -310,5 +254,5 @@ class WindowsTree:
 
     async def close(self) -> None:
         await self.terminate()
-        if self._process is not None:
-            await self._process.aclose()
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()

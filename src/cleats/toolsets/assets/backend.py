@@ -1,7 +1,6 @@
 """Publishing an asset to the backend: one POST, five seconds, no retry.
 
-The configuration stays secret: a password in the URL is sent as such and is neither logged nor
-returned.
+The configuration stays secret: a password in the URL is sent as such and is neither logged nor returned.
 """
 
 from dataclasses import dataclass
@@ -69,8 +68,7 @@ def create_backend(settings: Settings) -> AssetBackend | None:
     """Return the configured backend, or None if publishing is off.
 
     Raises:
-        SettingError: The URL cannot be posted to. The message omits it, because it may contain a
-            password.
+        SettingError: The URL cannot be posted to. The message omits it, because it may contain a password.
     """
     if not settings.assets.backend_url:
         return None

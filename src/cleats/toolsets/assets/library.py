@@ -7,7 +7,7 @@ root, reached by a symlink, is not read at all.
 import logging
 import os
 import posixpath
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -26,8 +26,7 @@ _SCHEMA_KEYWORDS = frozenset(
     ("$schema", "$id", "$defs", "$ref", "properties", "items", "allOf", "anyOf", "oneOf", "enum")
 )
 _SCHEMA_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-"""A plain `.json` file in the folder is a schema if it has one of these keywords or types at its
-top level."""
+"""A plain `.json` file in the folder is a schema if it has one of these keywords or types at its top level."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -91,7 +90,10 @@ def read_library(sources: AssetSources) -> AssetLibrary:
     if sources.examples:
         for relative_path, file in _walk_json_files(sources.examples.folder):
             try:
-                examples[relative_path] = _read_example(sources.examples, relative_path, file, schemas)
+                content = _read_content(file, sources.examples.folder)
+                schema = schema_names.infer_asset_schema(_parse_object(content), relative_path, schemas)
+                path = sources.examples.format_path(relative_path)
+                examples[relative_path] = AssetExample(path, schema, content)
             except UnusableFileError as error:
                 skipped[sources.examples.format_path(relative_path)] = str(error)
     for path, reason in skipped.items():
@@ -196,12 +198,6 @@ def _walk_json_files(folder: Path) -> Iterator[tuple[str, Path]]:
         for name in sorted(files):
             if name.endswith(".json"):
                 yield (current_folder / name).relative_to(folder).as_posix(), current_folder / name
-
-
-def _read_example(root: AssetRoot, relative_path: str, file: Path, known_names: Container[str]) -> AssetExample:
-    content = _read_content(file, root.folder)
-    schema = schema_names.infer_asset_schema(_parse_object(content), relative_path, known_names)
-    return AssetExample(root.format_path(relative_path), schema, content)
 
 
 def _read_content(file: Path, folder: Path) -> bytes:

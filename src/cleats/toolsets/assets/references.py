@@ -45,8 +45,7 @@ class LinkedSchema:
 def link_documents(documents: Iterable[tuple[str, Any]]) -> dict[str, LinkedSchema]:
     """Link documents, each given with the URI of its file, which is also its key in the result.
 
-    The first of two documents with the same `$id` keeps it. A document that refers to an unusable
-    one is unusable too.
+    The first of two documents with the same `$id` keeps it. A document that refers to an unusable one is unusable too.
     """
     documents_by_file = dict(documents)
     index: dict[str, tuple[str, str]] = {}  # from any URI to its file and its true URI

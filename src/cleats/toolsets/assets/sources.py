@@ -38,8 +38,7 @@ class AssetSources:
 def locate_sources(settings: Settings) -> AssetSources:
     """Find the folders.
 
-    A configured folder may also be a clone that contains the real one; the schemas of a clone imply
-    its examples.
+    A configured folder may also be a clone that contains the real one; the schemas of a clone imply its examples.
 
     Raises:
         SettingError: A configured folder does not exist.

@@ -68,8 +68,7 @@ class AssetValidator:
         if linked.failure is not None:
             return
         try:
-            # Checked twice: once unchanged, so that linking hides no fault, and once in the
-            # linked form that is used.
+            # Checked twice: once unchanged, so that linking hides no fault, and once in the linked form that is used.
             jsonschema_rs.meta.validate(drop_unknown_dialect(file.document))
             validator = Validator(linked.document, registry=registry, base_uri=linked.uri)
         except (ValueError, jsonschema_rs.ReferencingError) as error:

@@ -41,18 +41,6 @@ class SkillNotFoundError(ToolError):
         )
 
 
-class AmbiguousSkillError(ToolError):
-    """Raised when a short name matches several skills; only a full name is unique."""
-
-    def __init__(self, name: str, matches: Sequence[str]) -> None:
-        super().__init__(
-            ErrorCode.INVALID_REQUEST,
-            f"{name!r} is ambiguous, {len(matches)} skills have it: {', '.join(matches)}.",
-            hint=f"Use a full name, such as {matches[0]!r}.",
-            details={"matches": list(matches)},
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class ShadowedSkill:
     """A skill that a stronger one hides."""
@@ -90,6 +78,18 @@ class SkillCatalogue:
         return dict(sorted(skills_by_name.items()))
 
     @cached_property
+    def published(self) -> Mapping[str, Skill]:
+        """The skills that are listed as resources, by URI, sorted."""
+        published_skills = (skill for skill in self.skills if skill.publishable)
+        return {skill.uri: skill for skill in sorted(published_skills, key=lambda skill: skill.uri)}
+
+    @cached_property
+    def published_roots(self) -> Mapping[str, Skill]:
+        """Every skill that can be read as a resource, shadowed ones too, by its root."""
+        hidden = [shadowed.skill for shadowed in self.shadowed if shadowed.skill.publishable]
+        return {skill.root_uri: skill for skill in [*hidden, *self.published.values()]}
+
+    @cached_property
     def _by_short_name(self) -> Mapping[str, list[Skill]]:
         skills_by_name: dict[str, list[Skill]] = {}
         for skill in self.for_models:
@@ -99,17 +99,14 @@ class SkillCatalogue:
     def _find_broken(self, key: str) -> SkillProblem | None:
         """Return the error that prevents the file in a folder of this name from being a skill."""
         folder_name = key.rpartition(":")[2]
-        for problem in self.problems:
-            folder = PurePath(problem.path).parent.name
-            if problem.severity == "error" and folder.casefold() == folder_name:
-                return problem
-        return None
+        errors = (problem for problem in self.problems if problem.severity == "error")
+        return next((item for item in errors if PurePath(item.path).parent.name.casefold() == folder_name), None)
 
     def find(self, name: str) -> Skill:
         """Find a skill by its full name, or by an unambiguous short name. Case is ignored.
 
         Raises:
-            AmbiguousSkillError: The short name matches skills of several plugins.
+            ToolError: The short name matches skills of several plugins; only a full name is unique.
             SkillNotFoundError: Nothing matches; the error carries the nearest names.
         """
         key = name.strip().casefold()
@@ -117,7 +114,13 @@ class SkillCatalogue:
             return skill
         matches = self._by_short_name.get(key, ())
         if len(matches) > 1:
-            raise AmbiguousSkillError(name, [skill.full_name for skill in matches])
+            names = [skill.full_name for skill in matches]
+            raise ToolError(
+                ErrorCode.INVALID_REQUEST,
+                f"{name!r} is ambiguous, {len(names)} skills have it: {', '.join(names)}.",
+                hint=f"Use a full name, such as {names[0]!r}.",
+                details={"matches": names},
+            )
         if matches:
             return matches[0]
         if (skill_by_place := self._find_by_place(key)) is not None:
@@ -149,10 +152,8 @@ class SkillCatalogue:
         if not colon:
             return None
         candidates = [*self.for_models, *(shadowed.skill for shadowed in self.shadowed if shadowed.skill.for_models)]
-        for skill in candidates:
-            if skill.name.casefold() == name and place in _list_places(skill.source):
-                return skill
-        return None
+        same_name = (skill for skill in candidates if skill.name.casefold() == name)
+        return next((skill for skill in same_name if place in _list_places(skill.source)), None)
 
 
 def _list_places(source: SkillSource) -> set[str]:

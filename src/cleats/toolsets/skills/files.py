@@ -172,11 +172,13 @@ def resolve_inside(skill: Skill, relative_path: str) -> str:
     except ValueError:
         raise BundledFileError(ErrorCode.INVALID_REQUEST, "The path is no usable one.") from None
     root = os.path.realpath(skill.folder)
-    if os.path.isabs(relative_path) or posixpath.normpath(relative_path).startswith(".."):
-        raise _outside_error(skill, relative_path)
-    path = os.path.realpath(os.path.join(root, relative_path))
-    if not is_within(path, root):
-        raise _outside_error(skill, relative_path)
+    is_outside = os.path.isabs(relative_path) or posixpath.normpath(relative_path).startswith("..")
+    if is_outside or not is_within(path := os.path.realpath(os.path.join(root, relative_path)), root):
+        raise BundledFileError(
+            ErrorCode.FORBIDDEN,
+            f"{relative_path!r} is not in the folder of {skill.full_name}.",
+            hint="Give a path relative to the skill's base directory, without leaving it.",
+        )
     return path
 
 
@@ -194,11 +196,3 @@ def _list_entries(folder: str, root: str) -> "list[os.DirEntry[str]]":
                 if is_encodable(entry.name) and is_inside and (is_folder or entry.is_file()):
                     listed.append(entry)
     return listed
-
-
-def _outside_error(skill: Skill, relative_path: str) -> BundledFileError:
-    return BundledFileError(
-        ErrorCode.FORBIDDEN,
-        f"{relative_path!r} is not in the folder of {skill.full_name}.",
-        hint="Give a path relative to the skill's base directory, without leaving it.",
-    )

@@ -7,8 +7,7 @@ published this way, because hosts refuse the others; the tool loads every skill.
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from anyio import to_thread
@@ -30,7 +29,6 @@ from cleats.contract.resources import (
 from cleats.system.front_matter import FrontMatterError
 from cleats.system.safe_paths import MAX_PATH_CHARACTERS
 from cleats.system.skill_header import parse_skill_header
-from cleats.toolsets.skills.catalogue import SkillCatalogue
 from cleats.toolsets.skills.files import (
     BundledFileError,
     UnreadableSkillError,
@@ -53,21 +51,6 @@ ARGUMENTS_PLACEHOLDER = "$ARGUMENTS"
 """The place in a skill for the text that the person typed after its name."""
 
 
-class PublishedSkills(NamedTuple):
-    """The published part of a catalogue: the listed skills by URI, every skill by its root."""
-
-    skills: Sequence[Skill]
-    uris: Sequence[str]
-    roots: Mapping[str, Skill]
-
-
-def collect_published(catalogue: SkillCatalogue) -> PublishedSkills:
-    skills = sorted((s for s in catalogue.skills if s.publishable), key=lambda s: s.uri)
-    hidden = [shadowed.skill for shadowed in catalogue.shadowed if shadowed.skill.publishable]
-    roots = {skill.root_uri: skill for skill in [*hidden, *skills]}
-    return PublishedSkills(skills, [skill.uri for skill in skills], roots)
-
-
 class SkillResources:
     """The resources of the library's current catalogue."""
 
@@ -80,21 +63,13 @@ class SkillResources:
     )
 
     def __init__(self, library: SkillLibrary) -> None:
-        self._library = library
-        self._cached: tuple[SkillCatalogue, PublishedSkills] | None = None
+        self.library = library
         self.problems: dict[str, SkillProblem] = {}
         """Reasons why a valid skill is not published, by URI."""
 
-    @property
-    def published_skills(self) -> PublishedSkills:
-        catalogue = self._library.catalogue
-        if self._cached is None or self._cached[0] is not catalogue:
-            self._cached = (catalogue, collect_published(catalogue))
-        return self._cached[1]
-
     async def list(self, after: str, limit: int) -> ListPage[Resource]:
-        published = self.published_skills
-        skill_page = slice_page(published.skills, published.uris, after, limit)
+        published = self.library.catalogue.published
+        skill_page = slice_page([*published.values()], [*published], after, limit)
         return ListPage([_build_resource(skill) for skill in skill_page.items], skill_page.after)
 
     async def read(self, uri: str) -> ResourceContents | None:
@@ -133,7 +108,7 @@ class SkillResources:
         prefix = f"{uri}/"
         names = {
             root.removeprefix(prefix).partition("/")[0]
-            for root in self.published_skills.roots
+            for root in self.library.catalogue.published_roots
             if root.startswith(prefix)
         }
         folders = [
@@ -145,7 +120,7 @@ class SkillResources:
         """Return the innermost skill that contains a URI, and the path relative to it."""
         if len(uri) > MAX_URI_CHARS:
             return None, ""
-        roots = self.published_skills.roots
+        roots = self.library.catalogue.published_roots
         root, relative_path = uri, ""
         while root.count("/") > 2:
             if (skill := roots.get(root)) is not None:
@@ -162,13 +137,13 @@ class SkillExtensionEntries:
         self._resources = resources
 
     async def list(self, after: str, limit: int) -> ListPage[SkillEntry]:
-        published = self._resources.published_skills
-        skill_page = slice_page(published.skills, published.uris, after, limit)
+        published = self._resources.library.catalogue.published
+        skill_page = slice_page([*published.values()], [*published], after, limit)
         entries = await to_thread.run_sync(self._build_entries, skill_page.items, abandon_on_cancel=True)
         return ListPage(entries, skill_page.after)
 
     async def get(self, uri: str) -> SkillEntry | None:
-        skill = self._resources.published_skills.roots.get(uri.removesuffix(f"/{SKILL_FILE_NAME}"))
+        skill = self._resources.library.catalogue.published_roots.get(uri.removesuffix(f"/{SKILL_FILE_NAME}"))
         if skill is None or not uri.endswith(f"/{SKILL_FILE_NAME}"):
             return None
         entries = await to_thread.run_sync(self._build_entries, [skill], abandon_on_cancel=True)
@@ -232,13 +207,6 @@ class SkillPrompts:
 def render_skill(skill: Skill, text: str) -> str:
     """Render a skill for an agent: its base directory, then the unchanged text of the file."""
     return f"Loading: {skill.full_name}\nBase directory: {skill.folder}\n\n{text}"
-
-
-def fingerprint_lists(catalogue: SkillCatalogue) -> tuple[Iterator[object], Iterator[object]]:
-    """Return what the lists of resources and prompts show of a catalogue, for comparison."""
-    resources = ((skill.uri, skill.description, skill.stamp.size) for skill in catalogue.skills if skill.publishable)
-    prompts = ((name, skill.description) for name, skill in catalogue.for_people.items())
-    return resources, prompts
 
 
 def _build_resource(skill: Skill) -> Resource:

@@ -17,7 +17,6 @@ from cleats.contract.tools import ListChangeCallback
 from cleats.settings import Settings
 from cleats.toolsets.skills.catalogue import load_matcher
 from cleats.toolsets.skills.library import CatalogueEdition, SkillLibrary
-from cleats.toolsets.skills.publishing import fingerprint_lists
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +81,8 @@ class LibraryRefresher:
                 self._folders_changed.set()
             if after is not before:
                 self._log_edition(after)
-                if lists := _compare_editions(before, after):
+                old, new = _fingerprint_lists(before), _fingerprint_lists(after)
+                if lists := [name for name in old if old[name] != new[name]]:
                     notify_changed(*lists)
             await anyio.sleep(REFRESH_REST_FACTOR * self._library.refresh_seconds)
 
@@ -132,14 +132,11 @@ class LibraryRefresher:
             )
 
 
-def _compare_editions(before: CatalogueEdition, after: CatalogueEdition) -> list[ListName]:
-    """Return the lists of tools, resources and prompts whose content differs."""
-    lists: list[ListName] = []
-    if before.description != after.description:
-        lists.append("tools")
-    names: tuple[ListName, ListName] = ("resources", "prompts")
-    pairs = zip(fingerprint_lists(before.catalogue), fingerprint_lists(after.catalogue), strict=True)
-    for name, (old, new) in zip(names, pairs, strict=True):
-        if list(old) != list(new):
-            lists.append(name)
-    return lists
+def _fingerprint_lists(edition: CatalogueEdition) -> dict[ListName, object]:
+    """Return what each list shows of an edition, for comparison."""
+    published = [skill for skill in edition.catalogue.skills if skill.publishable]
+    return {
+        "tools": edition.description,
+        "resources": [(skill.uri, skill.description, skill.stamp.size) for skill in published],
+        "prompts": [(name, skill.description) for name, skill in edition.catalogue.for_people.items()],
+    }

@@ -205,11 +205,8 @@ class _PluginReader:
         return []
 
     def _read_nearest_enabled(self, file: str) -> Mapping[str, Any] | None:
-        for folder in self._project_folders:
-            enabled = self._read_enabled(folder / ".claude" / file)
-            if enabled is not None:
-                return enabled
-        return None
+        tables = (self._read_enabled(folder / ".claude" / file) for folder in self._project_folders)
+        return next((enabled for enabled in tables if enabled is not None), None)
 
     def _read_enabled(self, path: Path) -> Mapping[str, Any] | None:
         enabled = self._read_object(path).get("enabledPlugins")

@@ -43,9 +43,6 @@ class SkillTools:
         self.refresher = LibraryRefresher(self.library, settings)
         self.resources = SkillResources(self.library)
 
-    def describe_skills(self) -> str:
-        return self.library.edition.description
-
     def find_skill(self, name: str) -> Skill:
         """Return the skill with this name.
 
@@ -121,7 +118,8 @@ def toolset(settings: Settings) -> Toolset:
     """Return the toolset over the skills of this machine."""
     skills = SkillTools(settings)
     table = ToolTable(Path(__file__).parent)
-    tools = [table.make_tool("skill", skills.load_skill, description=skills.describe_skills, payload=CONTENT)]
+    described: Any = {"description": lambda: skills.library.edition.description, "payload": CONTENT}
+    tools = [table.make_tool("skill", skills.load_skill, **described)]
     if settings.skills.tools == "all":
         handlers = {
             "skill_search": skills.search_skills,

@@ -248,8 +248,8 @@ class HttpApi:
 
     async def _find_tool(self, request: Request, *names: str) -> Tool:
         for name in names:
-            if self.registry.has_tool(name):
-                return self.registry.find(name)
+            if (tool := self.registry.get(name)) is not None:
+                return tool
         raise ApiError(await self.runner.record_missing_tool(request, names[0]))
 
     async def _read_arguments(self, request: Request, tool: Tool) -> Mapping[str, Any]:

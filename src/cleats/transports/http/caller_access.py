@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import ErrorCode, ToolError, unwrap_tool_error
 from cleats.contract.outcome import Cancelled, Done, Outcome
 from cleats.contract.registry import Registry
 from cleats.contract.tools import Context, Tool, Toolset
@@ -192,15 +192,10 @@ class PathRedactor:
         async def run_redacted(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
                 return await run(*args, **kwargs)
-            except ToolError as error:
-                raise self.redact_error(error) from error
-            except ExceptionGroup as group:
-                crash: Exception = group
-                while isinstance(crash, ExceptionGroup) and len(crash.exceptions) == 1:
-                    crash = crash.exceptions[0]
-                if isinstance(crash, ToolError):
-                    raise self.redact_error(crash) from group
-                raise
+            except Exception as crash:
+                if (error := unwrap_tool_error(crash)) is None:
+                    raise
+                raise self.redact_error(error) from crash
 
         return run_redacted
 

@@ -90,12 +90,10 @@ def parse_query(request: Request, schema: Mapping[str, Any]) -> dict[str, Any]:
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     arguments: dict[str, Any] = {}
     violations: list[Violation] = []
-    values_by_name: dict[str, list[str]] = {}
-    for name, value in request.query_params.multi_items():
-        values_by_name.setdefault(name, []).append(value)
-    for name, values in values_by_name.items():
+    for name in request.query_params:
         try:
-            arguments[name] = _parse_value(values, _allowed_types(properties.get(name, {})))
+            texts = request.query_params.getlist(name)
+            arguments[name] = _parse_value(texts, _allowed_types(properties.get(name, {})))
         except ValueError as error:
             violations.append(make_type_violation(name, str(error)))
     if violations:

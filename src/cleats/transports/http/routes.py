@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from cleats.contract.errors import ToolError
 from cleats.contract.routes import BODILESS_METHODS, Route, RouteRequest
@@ -141,16 +142,11 @@ class ToolsetRouteIndex:
         self._methods: dict[str, set[str]] = {}
         for route in routes:
             self._methods.setdefault(route.path, set()).add(route.method)
-        # Parameters match one segment. They are every second piece of the split.
-        self._patterns = [
-            ("".join("[^/]+" if index % 2 else re.escape(text) for index, text in enumerate(pieces)), path)
-            for path in self._methods
-            if (pieces := _PARAMETER_PATTERN.split(path))
-        ]
+        self._patterns = [(compile_path(path)[0], path) for path in self._methods]
 
     def find_label(self, path: str) -> str | None:
         """Return the path of the route as the toolset wrote it, or None if no route matches."""
-        return next((label for pattern, label in self._patterns if re.fullmatch(pattern, path)), None)
+        return next((label for pattern, label in self._patterns if pattern.fullmatch(path)), None)
 
     def list_methods(self, path: str) -> Sequence[str] | None:
         """Return the methods of a path, or None if no route matches."""

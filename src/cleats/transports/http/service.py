@@ -99,17 +99,13 @@ def build_application(api: HttpApi, mcp: ASGIApp | None = None, caller: str = ""
     for toolset_route in collect_routes(api.registry.toolsets):
         endpoint = build_endpoint(toolset_route, limit=api.body_limit, caller=caller)
         routes.append(Route(toolset_route.path, endpoint, methods=[toolset_route.method]))
-    routes.append(Route("/", _redirect_home, methods=["GET"]))
+    routes.append(Route("/", RedirectResponse("/docs"), methods=["GET"]))
     if mcp is not None:
         routes.append(Route(MCP_PATH, mcp))
     handlers = {ApiError: _handle_api_error, HTTPException: _handle_missing_route, Exception: _handle_crash}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app
-
-
-async def _redirect_home(_request: Request) -> Response:
-    return RedirectResponse("/docs")
 
 
 async def _handle_api_error(request: Request, api_error: Exception) -> Response:

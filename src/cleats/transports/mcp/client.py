@@ -5,6 +5,7 @@ The server is untrusted, so everything is bounded: its time, the length of a lin
 pages. A server that is started here runs under `runtime.process` and does not outlive the call.
 """
 
+import asyncio
 import logging
 import shlex
 import sys
@@ -12,11 +13,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream, ObjectReceiveStream, ObjectSendStream
-from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -36,13 +36,11 @@ from pydantic import BaseModel, ValidationError
 
 from cleats.contract.snapshot import SNAPSHOT_FORMAT
 from cleats.system.processes import process
+from cleats.system.processes.tree import MAX_MESSAGE_BYTES
 from cleats.transports.mcp.description import VENDOR_META_PREFIX
 
 DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 """The time limit for the whole exchange. Interpreted servers take seconds to start."""
-
-MAX_LINE_BYTES: Final = 16 << 20
-"""The maximum size of one message: a listing of hundreds of tools is one line."""
 
 MAX_LISTING_PAGES: Final = 1000
 """The maximum number of pages in one listing; a server whose pages never end is broken."""
@@ -101,9 +99,8 @@ async def read_surface(
 ) -> dict[str, Any]:
     """Read everything a server lists into a snapshot.
 
-    Give a `command` to start (it shares our stderr, and `env` is its whole environment) or the
-    `url` of a running server. Takes `timeout` seconds at most, and `grace` more to terminate a
-    command that does not exit.
+    Give a `command` to start (it shares our stderr, and `env` is its whole environment) or the `url` of a running
+    server. Takes `timeout` seconds at most, and `grace` more to terminate a command that does not exit.
 
     Raises:
         ServerFaultError: The server cannot be read; the message gives the reason.
@@ -156,22 +153,27 @@ async def _take_snapshot(connect: OpenTransport, mode: Literal["legacy", "auto"]
         }
         if client.server_info is not None:
             server_info = client.server_info.model_dump(by_alias=True, exclude_none=True)
-            snapshot["server"] = {key: server_info[key] for key in ("name", "version", "title") if key in server_info}
+            snapshot["server"] = {
+                name: server_info[name] for name in ("name", "version", "title") if name in server_info
+            }
         if client.instructions:
             snapshot["instructions"] = client.instructions
         async for tool in _list_entries(client, ListToolsRequest, "tools"):
             _add_entry(snapshot["tools"], "tools", tool["name"], _describe_tool(tool))
             if isinstance(version := tool.get("_meta", {}).get(VENDOR_META_PREFIX + "contractVersion"), str):
                 snapshot["schemaVersion"] = version
-        for listing in (listing for listing in OTHER_LISTINGS if listing.capability in capabilities):
+        for key, _, name_field, request in [listing for listing in OTHER_LISTINGS if listing[1] in capabilities]:
             entries: dict[str, Any] = {}
-            with _allow_missing_method():
-                async for entry in _list_entries(client, listing.request, listing.key):
-                    name = entry.pop(listing.name_field)
+            try:
+                async for entry in _list_entries(client, request, key):
+                    name = entry.pop(name_field)
                     if isinstance(entry.get("arguments"), list):
                         entry["arguments"] = {argument.pop("name"): argument for argument in entry["arguments"]}
-                    _add_entry(entries, listing.key, name, entry)
-            snapshot[listing.key] = entries
+                    _add_entry(entries, key, name, entry)
+            except MCPError as error:
+                if error.code != METHOD_NOT_FOUND:  # it has resources, say, and no templates of them
+                    raise
+            snapshot[key] = entries
     return snapshot
 
 
@@ -179,36 +181,18 @@ class RawResult(BaseModel, extra="allow"):
     """A result as the server wrote it."""
 
 
-class ServerListing(NamedTuple):
-    """A list that a server with a capability has."""
-
-    key: str
-    capability: str
-    name_field: str
-    request: type[ListPromptsRequest | ListResourcesRequest | ListResourceTemplatesRequest]
-
-
 OTHER_LISTINGS: Final = (
-    ServerListing("prompts", "prompts", "name", ListPromptsRequest),
-    ServerListing("resources", "resources", "uri", ListResourcesRequest),
-    ServerListing("resourceTemplates", "resources", "uriTemplate", ListResourceTemplatesRequest),
+    ("prompts", "prompts", "name", ListPromptsRequest),
+    ("resources", "resources", "uri", ListResourcesRequest),
+    ("resourceTemplates", "resources", "uriTemplate", ListResourceTemplatesRequest),
 )
+"""The key of each other list, the capability of servers that have it, the field of its names, and its request."""
 
 
 def _add_entry(entries: dict[str, Any], key: str, name: str, entry: dict[str, Any]) -> None:
     if name in entries:
         raise ServerFaultError(f"it lists two {key} called {name!r}")
     entries[name] = entry
-
-
-@contextmanager
-def _allow_missing_method() -> Iterator[None]:
-    """Let a server pass that has resources, say, and no templates of them."""
-    try:
-        yield
-    except MCPError as error:
-        if error.code != METHOD_NOT_FOUND:
-            raise
 
 
 async def _list_entries(client: Client, request: Any, key: str) -> AsyncIterator[dict[str, Any]]:
@@ -277,18 +261,20 @@ async def _start_server(
             tasks.start_soon(_write_messages, child.stdin, sending)
             yield inbox, outbox
             with anyio.move_on_after(EXIT_WAIT_SECONDS):
-                await child.stdin.aclose()
+                child.stdin.close()
                 await child.wait()
             tasks.cancel_scope.cancel()
 
 
 async def _read_messages(
-    stdout: ByteReceiveStream, received: ObjectSendStream[SessionMessage | Exception], diagnostics: ServerDiagnostics
+    stdout: asyncio.StreamReader, received: ObjectSendStream[SessionMessage | Exception], diagnostics: ServerDiagnostics
 ) -> None:
-    lines = BufferedByteReceiveStream(stdout)
-    with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+    with suppress(asyncio.IncompleteReadError):
         while True:
-            line = await lines.receive_until(b"\n", MAX_LINE_BYTES)
+            try:
+                line = await stdout.readuntil()
+            except asyncio.LimitOverrunError:
+                raise anyio.DelimiterNotFound(MAX_MESSAGE_BYTES) from None
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:  # a banner, a stray print: harmless unless nothing else comes
@@ -297,11 +283,14 @@ async def _read_messages(
             await received.send(SessionMessage(message))
 
 
-async def _write_messages(stdin: ByteSendStream, sending: ObjectReceiveStream[SessionMessage]) -> None:
-    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+async def _write_messages(stdin: asyncio.StreamWriter, sending: ObjectReceiveStream[SessionMessage]) -> None:
+    with suppress(OSError, anyio.ClosedResourceError):
         async for item in sending:
+            if stdin.is_closing():
+                return
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await stdin.send(text.encode() + b"\n")
+            stdin.write(text.encode() + b"\n")
+            await stdin.drain()
 
 
 # Error descriptions
@@ -332,16 +321,11 @@ def _describe_error(error: BaseException) -> str:
     if isinstance(cause, MCPError):
         return cause.message
     if isinstance(cause, ValidationError):
-        return _describe_validation_error(cause)
+        first, *further_errors = cause.errors(include_url=False)
+        pointer = "".join(f"/{step}" for step in first["loc"])
+        suffix = f" (and {len(further_errors)} more)" if further_errors else ""
+        return f"its {cause.title} does not fit MCP: {pointer}: {first['msg']}{suffix}"
     return next(iter(str(cause).splitlines()), type(cause).__name__)
-
-
-def _describe_validation_error(error: ValidationError) -> str:
-    """Describe where a response does not match MCP, for the server's author."""
-    first, *further_errors = error.errors(include_url=False)
-    pointer = "".join(f"/{step}" for step in first["loc"])
-    suffix = f" (and {len(further_errors)} more)" if further_errors else ""
-    return f"its {error.title} does not fit MCP: {pointer}: {first['msg']}{suffix}"
 
 
 @contextmanager

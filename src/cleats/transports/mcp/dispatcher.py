@@ -8,7 +8,6 @@ memory streams. The SDK's runner above still defines what each method means.
 import asyncio
 import itertools
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -20,7 +19,6 @@ from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data, progr
 from mcp.shared.transport_context import TransportContext
 
 from cleats.contract.errors import INTERNAL_ERROR, ErrorCode, ToolError
-from cleats.contract.violations import make_type_violation
 from cleats.runtime.call import InFlightRequests, ToolCall
 from cleats.runtime.shutdown import Shutdown
 from cleats.transports import jsonrpc, lifecycle
@@ -49,15 +47,9 @@ def protocol_error(error: ToolError) -> MCPError:
     return MCPError(error.code.rpc, error.explanation, error.as_json())
 
 
-def invalid_request_error(message: str, details: Any = None) -> MCPError:
+def invalid_request_error(message: str) -> MCPError:
     """Return the error for a request that is invalid before any tool is involved."""
-    return protocol_error(ToolError(ErrorCode.INVALID_REQUEST, message, details=details))
-
-
-def mistyped_param_error(name: str, expected: str) -> MCPError:
-    """Return the error for a param of the wrong type, like a violation of a tool's schema."""
-    mismatch = make_type_violation(name, f"expected {expected}")
-    return invalid_request_error(f"{mismatch.path}: {mismatch.message}", [mismatch.as_json()])
+    return protocol_error(ToolError(ErrorCode.INVALID_REQUEST, message))
 
 
 def add_error_code(number: int, data: Any) -> dict[str, Any]:
@@ -85,25 +77,14 @@ def error_from_exception(crash: Exception, method: str) -> MCPError:
 _TRANSPORT_CONTEXT = TransportContext(kind="stdio", can_send_request=False)
 
 
-class NotificationSender(ABC):
-    """A channel that sends notifications but no requests: a handler asks nothing of a client."""
-
-    @abstractmethod
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Send a notification."""
-
-    async def send_raw_request(self, method: str, *_options: Any, **_named_options: Any) -> dict[str, Any]:
-        raise NoBackChannelError(method)
-
-
-class InboundMessage(NotificationSender):
+class InboundMessage:
     """The SDK's `DispatchContext` with support for cancellation."""
 
     transport = _TRANSPORT_CONTEXT
     can_send_request = False
     message_metadata = None
 
-    def __init__(self, channel: NotificationSender, request_id: Any, params: Mapping[str, Any] | None) -> None:
+    def __init__(self, channel: "WireDispatcher", request_id: Any, params: Mapping[str, Any] | None) -> None:
         self.request_id = request_id
         self.task: asyncio.Task[None] | None = None
         self.running = self.cancelled = self.closed = False
@@ -143,6 +124,9 @@ class InboundMessage(NotificationSender):
         if not self.closed and not self.cancelled:
             await self._channel.notify(method, params, opts)
 
+    async def send_raw_request(self, method: str, *_options: Any, **_named_options: Any) -> dict[str, Any]:
+        raise NoBackChannelError(method)  # a handler asks nothing of a client
+
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         token = progress_token_from_params(self._params)
         if token is not None:
@@ -160,7 +144,7 @@ _SHUTDOWN_ERROR = protocol_error(
 )
 
 
-class WireDispatcher(NotificationSender, Dispatcher[TransportContext]):
+class WireDispatcher(Dispatcher[TransportContext]):
     """The dispatcher of one connection: frames in, answers out."""
 
     def __init__(

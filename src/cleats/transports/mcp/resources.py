@@ -16,17 +16,8 @@ from mcp_types import PaginatedRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from cleats.contract.errors import ErrorCode
-from cleats.contract.resources import (
-    ListPage,
-    Prompt,
-    PromptProvider,
-    Resource,
-    ResourceContents,
-    ResourceProvider,
-    SkillEntry,
-    SkillProvider,
-    slice_page,
-)
+from cleats.contract.resources import ListName, ListPage, Prompt, Resource, ResourceContents, SkillEntry, slice_page
+from cleats.contract.tools import Toolset
 from cleats.transports.mcp.description import SKILLS_EXTENSION
 from cleats.transports.mcp.dispatcher import invalid_request_error
 
@@ -75,53 +66,110 @@ def _decode_cursor(cursor: str | None, count: int) -> tuple[int, str]:
     raise invalid_request_error("There is no such page: use the cursor of the page before, or none.")
 
 
-RESOURCES_PER_PAGE = 500
-"""The page size of listings; a page is about 100 kB."""
+RESOURCES_PER_PAGE, PROMPTS_PER_PAGE, CHILDREN_PER_PAGE = 500, 200, 500
+"""The page sizes of listings; a page of resources is about 100 kB."""
+
+SKILLS_PER_PAGE = 50
+"""The page size of a listing of skills. Each skill is read and hashed for it, with all of its files."""
 
 HANDSHAKE_NOT_FOUND_CODE = -32002
 """The code that handshake clients know as "resource not found"; stateless ones get -32602."""
 
 SdkContext = ServerRequestContext[Any, Any]
+PageParams = PaginatedRequestParams | None
 
 
-class ResourceHandlers:
-    """The handlers of the `resources/*` methods."""
+class UriParams(PaginatedRequestParams):
+    """Params that name one resource, or a folder and a page of it."""
 
-    def __init__(self, providers: Sequence[ResourceProvider]) -> None:
-        self._providers = providers
+    uri: str
 
-    def register(self, server: "McpServer") -> None:
+
+class OfferHandlers:
+    """The handlers of the methods for what toolsets offer besides tools."""
+
+    def __init__(self, toolsets: Sequence[Toolset]) -> None:
+        self._resources = [toolset.resources for toolset in toolsets if toolset.resources is not None]
+        self._prompts = [toolset.prompts for toolset in toolsets if toolset.prompts is not None]
+        self._skills = [toolset.skills for toolset in toolsets if toolset.skills is not None]
+
+    def register(self, server: "McpServer") -> set[ListName]:
+        """Register the handlers of what exists; return the lists that can be announced."""
         add = server.add_request_handler
-        add("resources/list", types.PaginatedRequestParams, self.list_resources)
-        add("resources/templates/list", types.PaginatedRequestParams, self.list_templates)
-        add("resources/read", types.ReadResourceRequestParams, self.read_resource)
+        lists: set[ListName] = set()
+        if self._resources:
+            lists.add("resources")
+            add("resources/list", PaginatedRequestParams, self.list_resources)
+            add("resources/templates/list", PaginatedRequestParams, self.list_templates)
+            add("resources/read", types.ReadResourceRequestParams, self.read_resource)
+        if self._prompts:
+            lists.add("prompts")
+            add("prompts/list", PaginatedRequestParams, self.list_prompts)
+            add("prompts/get", types.GetPromptRequestParams, self.get_prompt)
+        if self._skills:
+            add("skills/list", PaginatedRequestParams, self.list_skills)
+            add("skills/get", UriParams, self.get_skill)
+            add("resources/directory/read", UriParams, self.read_directory)
+            server.extensions.update(SKILLS_EXTENSION)
+        return lists
 
-    async def list_resources(
-        self, _ctx: SdkContext, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        listers = [provider.list for provider in self._providers]
+    async def list_resources(self, _ctx: SdkContext, params: PageParams) -> types.ListResourcesResult:
+        listers = [provider.list for provider in self._resources]
         resources, cursor = await collect_page(listers, params, RESOURCES_PER_PAGE)
         rows = [types.Resource(**render_resource(resource)) for resource in resources]
         return types.ListResourcesResult(resources=rows, next_cursor=cursor)
 
-    async def list_templates(
-        self, _ctx: SdkContext, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, _ctx: SdkContext, _params: PageParams) -> types.ListResourceTemplatesResult:
         rows = [
             types.ResourceTemplate(uri_template=template.uri, name=template.name, description=template.description)
-            for provider in self._providers
+            for provider in self._resources
             for template in provider.templates
         ]
         return types.ListResourceTemplatesResult(resource_templates=rows)
 
     async def read_resource(self, ctx: SdkContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        for provider in self._providers:
+        for provider in self._resources:
             if (contents := await provider.read(uri)) is not None:
                 return types.ReadResourceResult(contents=[_render_contents(contents)])
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         code = types.INVALID_PARAMS if is_modern else HANDSHAKE_NOT_FOUND_CODE
-        raise MCPError(code, f"There is no resource at {uri}", {"code": ErrorCode.NOT_FOUND.name, "uri": uri})
+        raise _not_found_error(f"There is no resource at {uri}", uri, code)
+
+    async def list_prompts(self, _ctx: SdkContext, params: PageParams) -> types.ListPromptsResult:
+        listers = [provider.list for provider in self._prompts]
+        prompts, cursor = await collect_page(listers, params, PROMPTS_PER_PAGE)
+        rows = [types.Prompt(**_render_prompt(prompt)) for prompt in prompts]
+        return types.ListPromptsResult(prompts=rows, next_cursor=cursor)
+
+    async def get_prompt(self, _ctx: SdkContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        for provider in self._prompts:
+            text = await provider.get(params.name, params.arguments or {})
+            if text is not None:
+                content = types.TextContent(type="text", text=text)
+                return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+        raise invalid_request_error(f"There is no prompt {params.name!r}.")
+
+    async def list_skills(self, ctx: SdkContext, params: PageParams) -> dict[str, Any]:
+        listers = [provider.list for provider in self._skills]
+        entries, cursor = await collect_page(listers, params, SKILLS_PER_PAGE)
+        result: dict[str, Any] = {"skills": [_render_entry(entry) for entry in entries]}
+        return result | ({} if cursor is None else {"nextCursor": cursor}) | _cache_fields(ctx)
+
+    async def get_skill(self, ctx: SdkContext, params: UriParams) -> dict[str, Any]:
+        for provider in self._skills:
+            if (entry := await provider.get(params.uri)) is not None:
+                return {"skill": _render_entry(entry)} | _cache_fields(ctx)
+        raise _not_found_error(f"No skill is served at {params.uri}", params.uri)
+
+    async def read_directory(self, _ctx: SdkContext, params: UriParams) -> dict[str, Any]:
+        for provider in self._resources:
+            children = await provider.list_children(params.uri)
+            if children is not None:
+                resources, cursor = await collect_page([_build_lister(children)], params, CHILDREN_PER_PAGE)
+                result: dict[str, Any] = {"resources": [render_resource(resource) for resource in resources]}
+                return result | ({} if cursor is None else {"nextCursor": cursor})
+        raise _not_found_error(f"No directory resource is at {params.uri}", params.uri)
 
 
 def render_resource(resource: Resource) -> dict[str, Any]:
@@ -140,97 +188,12 @@ def _render_contents(contents: ResourceContents) -> types.TextResourceContents |
         return types.BlobResourceContents(uri=contents.uri, mime_type=contents.mime_type, blob=blob)
 
 
-PROMPTS_PER_PAGE = 200
-
-
-class PromptHandlers:
-    """The handlers of the `prompts/*` methods."""
-
-    def __init__(self, providers: Sequence[PromptProvider]) -> None:
-        self._providers = providers
-
-    def register(self, server: "McpServer") -> None:
-        add = server.add_request_handler
-        add("prompts/list", types.PaginatedRequestParams, self.list_prompts)
-        add("prompts/get", types.GetPromptRequestParams, self.get_prompt)
-
-    async def list_prompts(
-        self, _ctx: SdkContext, params: types.PaginatedRequestParams | None
-    ) -> types.ListPromptsResult:
-        listers = [provider.list for provider in self._providers]
-        prompts, cursor = await collect_page(listers, params, PROMPTS_PER_PAGE)
-        rows = [types.Prompt(**_render_prompt(prompt)) for prompt in prompts]
-        return types.ListPromptsResult(prompts=rows, next_cursor=cursor)
-
-    async def get_prompt(self, _ctx: SdkContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        for provider in self._providers:
-            text = await provider.get(params.name, params.arguments or {})
-            if text is not None:
-                content = types.TextContent(type="text", text=text)
-                return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
-        raise invalid_request_error(f"There is no prompt {params.name!r}.")
-
-
 def _render_prompt(prompt: Prompt) -> dict[str, Any]:
     arguments = [
         {"name": argument.name, "description": argument.description, "required": argument.required}
         for argument in prompt.arguments
     ]
     return {"name": prompt.name, "description": prompt.description, "arguments": arguments}
-
-
-SKILLS_PER_PAGE = 50
-"""The page size of listings. Each skill is read and hashed for it, with all of its files."""
-
-CHILDREN_PER_PAGE = 500
-
-
-class UriParams(types.RequestParams):
-    """Params that name one resource."""
-
-    uri: str
-
-
-class DirectoryParams(types.PaginatedRequestParams):
-    """Params that name a folder and a page of it."""
-
-    uri: str
-
-
-class SkillsExtension:
-    """The handlers, over the toolsets that publish skills and all that have resources."""
-
-    def __init__(self, providers: Sequence[SkillProvider], resources: Sequence[ResourceProvider]) -> None:
-        self._providers = providers
-        self._resources = resources
-
-    def register(self, server: "McpServer") -> None:
-        add = server.add_request_handler
-        add("skills/list", types.PaginatedRequestParams, self.list_skills)
-        add("skills/get", UriParams, self.get_skill)
-        add("resources/directory/read", DirectoryParams, self.read_directory)
-        server.extensions.update(SKILLS_EXTENSION)
-
-    async def list_skills(self, ctx: SdkContext, params: types.PaginatedRequestParams | None) -> dict[str, Any]:
-        listers = [provider.list for provider in self._providers]
-        entries, cursor = await collect_page(listers, params, SKILLS_PER_PAGE)
-        result: dict[str, Any] = {"skills": [_render_entry(entry) for entry in entries]}
-        return result | ({} if cursor is None else {"nextCursor": cursor}) | _cache_fields(ctx)
-
-    async def get_skill(self, ctx: SdkContext, params: UriParams) -> dict[str, Any]:
-        for provider in self._providers:
-            if (entry := await provider.get(params.uri)) is not None:
-                return {"skill": _render_entry(entry)} | _cache_fields(ctx)
-        raise _not_found_error("skill is served", params.uri)
-
-    async def read_directory(self, _ctx: SdkContext, params: DirectoryParams) -> dict[str, Any]:
-        for provider in self._resources:
-            children = await provider.list_children(params.uri)
-            if children is not None:
-                resources, cursor = await collect_page([_build_lister(children)], params, CHILDREN_PER_PAGE)
-                result: dict[str, Any] = {"resources": [render_resource(resource) for resource in resources]}
-                return result | ({} if cursor is None else {"nextCursor": cursor})
-        raise _not_found_error("directory resource is", params.uri)
 
 
 def _build_lister(children: Sequence[Resource]) -> Any:
@@ -257,6 +220,5 @@ def _cache_fields(ctx: SdkContext) -> dict[str, Any]:
     return {"ttlMs": 0, "cacheScope": "private"} if is_modern else {}
 
 
-def _not_found_error(subject: str, uri: str) -> MCPError:
-    data = {"code": ErrorCode.NOT_FOUND.name, "uri": uri}
-    return MCPError(types.INVALID_PARAMS, f"No {subject} at {uri}", data)
+def _not_found_error(message: str, uri: str, code: int = types.INVALID_PARAMS) -> MCPError:
+    return MCPError(code, message, {"code": ErrorCode.NOT_FOUND.name, "uri": uri})

@@ -6,9 +6,13 @@ our surface, every other method through the SDK's runner.
 """
 
 import asyncio
+import logging
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 
 import mcp_types as types
 from mcp.server.connection import Connection, NotifyOnlyOutbound
@@ -28,9 +32,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from cleats.contract.resources import ListName
-from cleats.contract.tools import Toolset
 from cleats.contract.versions import PROTOCOL_VERSION, TOOLING_VERSION
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.shutdown import Shutdown
@@ -38,10 +42,11 @@ from cleats.transports import jsonrpc
 from cleats.transports.mcp.description import CAPABILITY_BLOCK_NAME, SERVER_NAME, SERVER_TITLE, ServerDescription
 from cleats.transports.mcp.dispatcher import InboundMessage, WireDispatcher, error_from_exception
 from cleats.transports.mcp.handshake import Handshake, ProtocolMode, has_envelope
-from cleats.transports.mcp.resources import PromptHandlers, ResourceHandlers, SkillsExtension
-from cleats.transports.mcp.roots import ClientRoots
+from cleats.transports.mcp.resources import OfferHandlers
 from cleats.transports.mcp.tool_api import ToolSurface, ValidationMode
 from cleats.transports.stdio import Wire
+
+log = logging.getLogger(__name__)
 
 _LIST_CHANGED_EVENTS: Mapping[ListName, Callable[[], ServerEvent]] = {
     "tools": ToolsListChanged,
@@ -81,22 +86,7 @@ class McpServer(Server[None]):
         if description.lists_change:
             self.streams = ListenHandler(self.bus)
             self.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self.streams)
-        self._offered_lists: set[ListName] = set()
-        self._register_offers(dispatcher.registry.toolsets)
-
-    def _register_offers(self, toolsets: Sequence[Toolset]) -> None:
-        """Serve the resources, prompts and skills of toolsets; announce only what exists."""
-        resources = [toolset.resources for toolset in toolsets if toolset.resources is not None]
-        prompts = [toolset.prompts for toolset in toolsets if toolset.prompts is not None]
-        skills = [toolset.skills for toolset in toolsets if toolset.skills is not None]
-        if resources:
-            ResourceHandlers(resources).register(self)
-            self._offered_lists.add("resources")
-        if prompts:
-            PromptHandlers(prompts).register(self)
-            self._offered_lists.add("prompts")
-        if skills:
-            SkillsExtension(skills, resources).register(self)
+        self._offered_lists = OfferHandlers(dispatcher.registry.toolsets).register(self)
 
     def get_capabilities(
         self,
@@ -176,6 +166,58 @@ class SessionChannel:
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         if method == "notifications/progress" and params is not None:
             await self.ctx.session.report_progress(params["progress"], params.get("total"), params.get("message"))
+
+
+ROOTS_TIMEOUT_SECONDS = 5.0
+"""The time in which a client has to name its roots; a client asks nobody for them."""
+
+ROOTS_NOTIFICATIONS = frozenset({"notifications/initialized", "notifications/roots/list_changed"})
+"""The notifications after which the roots are asked for."""
+
+
+class ClientRoots:
+    """The folders that a client works in, asked for where the server has no repository of its own.
+
+    Only clients of the handshake era offer them. Calls wait for the answer for a moment, so that the first one already
+    finds the repository.
+    """
+
+    def __init__(self, connection: Connection, listeners: Sequence[Callable[[Sequence[Path]], None]]) -> None:
+        self._connection, self._listeners = connection, listeners
+        self._query: asyncio.Task[None] | None = None
+
+    def handle_notification(self, method: str) -> None:
+        """Ask for the roots if this notification is a reason to, and somebody wants them."""
+        capabilities = self._connection.client_capabilities
+        if method in ROOTS_NOTIFICATIONS and self._listeners and capabilities is not None and capabilities.roots:
+            self.close()
+            self._query = asyncio.ensure_future(self._ask_client())
+
+    async def wait_until_known(self) -> None:
+        """Wait for the answer to the latest question, if there is one."""
+        if self._query is not None and not self._query.done():
+            await asyncio.wait({self._query})
+
+    def close(self) -> None:
+        """Wait for no answer any more."""
+        if self._query is not None:
+            self._query.cancel()
+
+    async def _ask_client(self) -> None:
+        try:
+            async with asyncio.timeout(ROOTS_TIMEOUT_SECONDS):
+                result = await self._connection.send_request(types.ListRootsRequest())
+        except (TimeoutError, MCPError, ValidationError) as error:
+            log.warning("roots.unknown reason=%s", type(error).__name__)
+            return
+        folders = [_parse_file_uri(str(root.uri)) for root in result.roots]
+        for listener in self._listeners:
+            listener(folders)
+
+
+def _parse_file_uri(uri: str) -> Path:
+    path = unquote(urlsplit(uri).path)
+    return Path(path[1:] if os.name == "nt" else path)  # file:///C:/x
 
 
 MessageParams = Mapping[str, Any] | None

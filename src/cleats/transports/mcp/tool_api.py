@@ -11,7 +11,8 @@ import msgspec
 from mcp_types import methods as mcp_methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.arguments import make_type_error
+from cleats.contract.errors import ErrorCode
 from cleats.contract.outcome import Outcome, Rejected
 from cleats.contract.payload import AnswerMeta
 from cleats.contract.tools import Tool
@@ -20,7 +21,7 @@ from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.transports.jsonrpc import encode_answer, render_encodable
 from cleats.transports.mcp.description import SERVER_STAMP, ServerDescription
-from cleats.transports.mcp.dispatcher import invalid_request_error, mistyped_param_error, protocol_error
+from cleats.transports.mcp.dispatcher import invalid_request_error, protocol_error
 
 ValidationMode = Literal["protocol", "tool"]
 """Report bad arguments as a JSON-RPC error (`protocol`) or as a tool result (`tool`)."""
@@ -94,10 +95,8 @@ class ToolSurface:
 
     def find_input_schema(self, name: str) -> Mapping[str, Any] | None:
         """Return a tool's input schema for the SDK's header checks, or None for an unknown tool."""
-        try:
-            return self.dispatcher.registry.find(name).input
-        except ToolError:
-            return None
+        tool = self.dispatcher.registry.get(name)
+        return tool.input if tool else None
 
     def _build_listing(self, *, modern: bool) -> dict[str, Any]:
         result = self.description.build_tool_list(modern=modern)
@@ -111,11 +110,11 @@ def _parse_call(params: Mapping[str, Any] | None, request_id: str, channel: Noti
     params = params or {}
     name, arguments, meta = params.get("name"), params.get("arguments"), params.get("_meta")
     if not isinstance(name, str):
-        raise mistyped_param_error("name", "string")
+        raise protocol_error(make_type_error("name", "string"))
     if arguments is not None and not isinstance(arguments, dict):
-        raise mistyped_param_error("arguments", "object")
+        raise protocol_error(make_type_error("arguments", "object"))
     if meta is not None and not isinstance(meta, dict):
-        raise mistyped_param_error("_meta", "object")
+        raise protocol_error(make_type_error("_meta", "object"))
     call = ToolCall(tool=name, arguments=arguments or {}, id=request_id, surface="mcp")
     call.meta.request_id = request_id
     if meta:
