@@ -145,7 +145,7 @@ def _render_tool(tool: Tool) -> Iterator[str]:
     else:
         yield "Takes no arguments."
     if tool.errors:
-        yield "Errors of its own: " + ", ".join(_link_error(code) for code in tool.errors) + "."
+        yield "Specific errors: " + ", ".join(_link_error(code) for code in tool.errors) + "."
     yield f"{EXAMPLES_MARK}\n```sh\n" + "\n".join(format_examples(tool)) + "\n```"
 
 
@@ -172,9 +172,9 @@ def render_errors_page(registry: Registry) -> Iterator[str]:
             for code in ErrorCode
         ),
     )
-    yield "The codes that a specification of Cleats does not have, and why:"
+    yield "Codes beyond the specifications, with the reason:"
     yield "\n".join(f"- {_link_error(code)}: {reason}" for code, reason in CODES_BEYOND_SPECS.items())
-    yield "## Who answers what"
+    yield "## Codes by tool"
     kernel_codes = ", ".join(_link_error(code) for code in KERNEL_CODES)
     tool_errors = [(f"[`{tool.name}`](tools.md#{tool.name})", tool.errors) for tool in registry if tool.errors]
     yield render_table(

@@ -20,14 +20,14 @@ from cleats.toolsets.assets.patch import diff_values
 from cleats.toolsets.assets.tools import AssetTools, load_assets
 from cleats.toolsets.assets.validation import AssetValidator
 
-JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 SCHEMAS_OPTION = click.option("--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR.")
 EXAMPLES_OPTION = click.option("--examples", metavar="DIR", help="Folder of the examples, instead of SYN_EXAMPLES_DIR.")
 
 
 @click.group()
 def assets() -> None:
-    """Look at schemas and examples; validate, compare and publish assets.
+    """List schemas and examples; validate, compare and publish assets.
 
     Schemas are the *.schema.json files of one folder. Without an option or a variable they are looked for in
     libs/synesthetic-schemas.
@@ -96,7 +96,7 @@ def list_(settings: Settings, *, schemas: str | None, examples: str | None, as_j
 def show(settings: Settings, name: str, *, schemas: str | None, examples: str | None) -> None:
     """Print a schema by its NAME, or an example by its path.
 
-    Exits 0 when there is one, 1 when there is none.
+    Exits 0 if it exists, 1 if not.
 
     Examples:
       cleats assets show tone
@@ -125,7 +125,7 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
 @click.option(
     "--schema",
     metavar="NAME|FILE",
-    help="Check against this schema, whatever a file says: a name in the folder, or a file and what it refers to.",
+    help="Use this schema: a name in the schema folder, or a schema file.",
 )
 @SCHEMAS_OPTION
 @JSON_OPTION
@@ -133,21 +133,21 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
 def validate(
     settings: Settings, paths: Sequence[str], *, schema: str | None, schemas: str | None, as_json: bool
 ) -> None:
-    """Check files, or every asset file below a folder.
+    """Validate files, or every asset file below a folder.
 
     Asset files end in .json, .jsonc, .yaml or .yml.
 
-    Each violation is reported with its place. A file's schema is the one it names in `schema`, `$schemaRef` or
-    `$schema`, else the one that is called like the file up to its first dot, or like the folder that the file is in.
-    Below a folder, files without a schema are left out and counted.
+    A file names its schema in `schema`, `$schemaRef` or `$schema`; otherwise the schema has the name of the
+    file (up to its first dot) or of its folder. Below a folder, files without a schema are skipped and
+    counted.
 
     Examples:
       cleats assets validate assets/ --schemas schemas/
       cleats assets validate my.json --schema schemas/tone.schema.json
 
-    Exits 0  when every file is valid,
-          1  when one is not, none has a schema, or there is none,
-          2  when one, or a folder, cannot be read.
+    Exits 0  if every file is valid,
+          1  if a file is invalid, or no file has a schema,
+          2  if a file or folder cannot be read.
     """
     judge, schema = _load_validator(settings, schema, schemas)
     files = list(asset_validation.find_files(paths))
@@ -167,11 +167,11 @@ def validate(
 @JSON_OPTION
 @click.pass_obj
 def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # noqa: ARG001
-    """Show what turns the file BASE into NEW.
+    """Show the difference between the files BASE and NEW.
 
-    With --json that is a JSON Patch (RFC 6902).
+    With --json, prints a JSON Patch (RFC 6902).
 
-    Exits 0 when they are the same, 1 when they differ, 2 when one cannot be read.
+    Exits 0 if they are equal, 1 if they differ, 2 if one cannot be read.
 
     Examples:
       cleats assets diff old.json new.json
@@ -189,15 +189,15 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
 
 @assets.command()
 @click.argument("file", shell_complete=tool_command.complete_files)
-@click.option("--no-validate", is_flag=True, help="Send it whether or not it is valid.")
+@click.option("--no-validate", is_flag=True, help="Skip the validation.")
 @SCHEMAS_OPTION
 @click.pass_obj
 def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | None) -> None:
     """Validate FILE and send it to the backend.
 
-    SYN_BACKEND_URL says where that is; its answer is printed.
+    SYN_BACKEND_URL is the URL of the backend; its answer is printed.
 
-    Exits 0 when the backend took it, 1 when it did not, 2 when FILE cannot be read.
+    Exits 0 if the backend accepted it, 1 if not, 2 if FILE cannot be read.
 
     Examples:
       SYN_BACKEND_URL=http://localhost:8000 cleats assets publish my.json

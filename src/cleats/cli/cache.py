@@ -12,38 +12,38 @@ from cleats.cli.output import format_bytes, format_columns, is_json_requested, p
 from cleats.cli.tool_command import call_tool, json_command, path_argument
 from cleats.settings import Settings, replace_settings
 
-_dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be removed, remove nothing.")
+_dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 
 
 @click.group()
 def cache() -> None:
-    """Make the cache of indexes smaller, or remove indexes from it.
+    """Shrink the cache of indexes, or remove indexes.
 
-    What somebody reads or builds stays. Whatever is removed can be built again.
+    Indexes in use are kept. Removed indexes can be rebuilt.
 
     Examples:
-      cleats cache gc                    what nobody needs any more
-      cleats cache gc --max-gb 5         whole indexes, the oldest first, until the rest fits
-      cleats cache clean --dry-run       what the index of this repository takes
-      cleats cache clean --all           the indexes of every repository
+      cleats cache gc                    remove what is no longer needed
+      cleats cache gc --max-gb 5         remove the oldest indexes until the rest fits
+      cleats cache clean --dry-run       show the size of the index of this repository
+      cleats cache clean --all           remove the indexes of all repositories
 
-    Exits 0  when all that was meant is gone,
-          1  when something is still there,
-          2  when nothing may be removed here.
+    Exits 0  if everything selected was removed,
+          1  if something could not be removed,
+          2  if removing is not allowed here.
     """
 
 
 @cache.command()
 @_dry_run_option
-@click.option("--max-bytes", type=click.IntRange(0), help="Keep so many bytes at most.")
-@click.option("--max-gb", type=click.FloatRange(0), help="Keep so many GiB at most.")
-@click.option("--max-age-days", type=click.FloatRange(0), help="Keep what is not older.")
-@click.option("--repo", metavar="DIR", help="Look only at the index of this repository.")
+@click.option("--max-bytes", type=click.IntRange(0), help="Keep at most this many bytes.")
+@click.option("--max-gb", type=click.FloatRange(0), help="Keep at most this many GiB.")
+@click.option("--max-age-days", type=click.FloatRange(0), help="Remove indexes that are older than this.")
+@click.option("--repo", metavar="DIR", help="Consider only the index of this repository.")
 @json_command
 def gc(settings: Settings, /, *, repo: str | None, **option_values: Any) -> None:
-    """Remove what nobody needs any more.
+    """Remove what is no longer needed.
 
-    That is what builds have left. With a limit whole indexes go too, the oldest first.
+    Removes leftovers of builds. With a limit, the oldest indexes are removed too.
 
     Examples:
       cleats cache gc
@@ -56,13 +56,13 @@ def gc(settings: Settings, /, *, repo: str | None, **option_values: Any) -> None
 
 @cache.command()
 @path_argument
-@click.option("--all", "everything", is_flag=True, help="The indexes of every repository.")
+@click.option("--all", "everything", is_flag=True, help="Remove the indexes of all repositories.")
 @_dry_run_option
 @json_command
 def clean(settings: Settings, path: str | None, *, everything: bool, dry_run: bool) -> None:
-    """Remove the index of the repository around PATH, or all indexes.
+    """Remove the index of one repository, or all indexes.
 
-    Models, dictionaries, extensions and records stay.
+    Models, dictionaries, extensions and records are kept.
 
     Examples:
       cleats cache clean
@@ -101,15 +101,15 @@ def _describe_root(answer: Mapping[str, Any]) -> str:
 @path_argument
 @json_command
 def artifacts(settings: Settings, path: str | None) -> None:
-    """Say what the index of the repository around PATH is made of, and what all indexes cost.
+    """Show the parts of the index of a repository and the disk usage of all indexes.
 
     Examples:
       cleats artifacts
       cleats artifacts ~/src/app --json
 
-    Exits 0  when the index is whole and up to date,
-          1  when something is to be done about it; it says what,
-          2  when there is no such folder.
+    Exits 0  if the index is complete and up to date,
+          1  if it needs attention; the output says what to do,
+          2  if the folder does not exist.
     """
     report = call_tool(settings, "report_artifacts", repoPath=path)
     print_answer(report, _render_report)
@@ -132,21 +132,24 @@ def _render_report(report: Mapping[str, Any]) -> Iterator[str]:
     yield format_columns(index_rows) if index_rows else "  no indexes"
 
 
-_repo_option = click.option("--repo", metavar="DIR", help="The repository, instead of the one here.")
-_update_option = click.option("--update", is_flag=True, help="Take another version, if there is one.")
-_force_option = click.option("--force", is_flag=True, help="Download also what is there and unchanged.")
-_dir_option = click.option("--dir", "folder", metavar="DIR", help="In the cache or the repository.")
-_platform_option = click.option("--platform", help="linux, darwin or windows; this one by default.")
-_arch_option = click.option("--arch", help="x64 or arm64; this one by default.")
-_provider_option = click.option("--provider", help="The extension; sqlite-vec by default.")
+_repo_option = click.option(
+    "--repo", metavar="DIR", help="Repository. [default: the one that contains the current folder]"
+)
+_update_option = click.option("--update", is_flag=True, help="Replace an installed version if the source differs.")
+_force_option = click.option("--force", is_flag=True, help="Download again even if unchanged.")
+_dir_option = click.option("--dir", "folder", metavar="DIR", help="Target folder, in the cache or the repository.")
+_platform_option = click.option("--platform", help="linux, darwin or windows. [default: this system]")
+_arch_option = click.option("--arch", help="x64 or arm64. [default: this system]")
+_provider_option = click.option("--provider", help="Name of the extension. [default: sqlite-vec]")
 
 
 @click.group()
 def download() -> None:
-    """Download what can be added, and try it.
+    """Download and verify optional parts.
 
-    A SOURCE is an http(s) or file URL or a path, with #sha256=... at its end to say what must come. A download that
-    broke off goes on where it stopped, and what is in place stays as it is until the new one is whole and checked.
+    A SOURCE is an http(s) or file URL, or a path; append #sha256=... to verify it. An interrupted download
+    continues where it stopped, and the installed version is replaced only after the new one is complete and
+    verified.
 
     Examples:
       cleats download models
@@ -154,21 +157,21 @@ def download() -> None:
       cleats download extensions --url ./sqlite-vec.tar.gz
       cleats download verify
 
-    Exits 0  when all of it is there,
-          1  when something could not be had, or does not work,
-          2  when it was asked wrongly.
+    Exits 0  if everything is in place,
+          1  if a download failed or does not load,
+          2  if the arguments are invalid.
     """
 
 
 @download.command()
-@click.option("--model", help="The model that is wanted.")
-@click.option("--cache-dir", metavar="DIR", help="Report on the copy of the model in this folder.")
+@click.option("--model", help="Name of the model.")
+@click.option("--cache-dir", metavar="DIR", help="Check the copy of the model in this folder.")
 @_repo_option
 @json_command
 def models(settings: Settings, /, **option_values: Any) -> None:
-    """Say which model searches by meaning use.
+    """Show the model that search by meaning uses.
 
-    It comes with this program, so nothing is downloaded.
+    The model ships with Cleats; nothing is downloaded.
 
     Examples:
       cleats download models
@@ -184,17 +187,17 @@ def _describe_model(answer: Mapping[str, Any]) -> str:
 
 
 @download.command()
-@click.option("--lang", metavar="NAMES", help="Lists that are wanted, with commas; en is built in.")
-@click.option("--url", "urls", multiple=True, metavar="NAME=SOURCE", help="Where a list is.")
+@click.option("--lang", metavar="NAMES", help="Names of the lists, separated by commas; en is built in.")
+@click.option("--url", "urls", multiple=True, metavar="NAME=SOURCE", help="Source of a list.")
 @_dir_option
 @_update_option
 @_force_option
 @_repo_option
 @json_command
 def dictionaries(settings: Settings, /, **option_values: Any) -> None:
-    """Download word lists and keep them.
+    """Download word lists.
 
-    A dictionaries.json beside them describes them.
+    The file dictionaries.json in the same folder describes them.
 
     Examples:
       cleats download dictionaries --url de=https://example.org/de.txt
@@ -214,9 +217,9 @@ def _render_word_lists(answer: Mapping[str, Any]) -> str:
 
 @download.command()
 @_provider_option
-@click.option("--url", metavar="SOURCE", help="An archive or a library; https, or with a sha256.")
+@click.option("--url", metavar="SOURCE", help="Archive or library; must use https or have a sha256.")
 @_dir_option
-@click.option("--out", metavar="DIR", help="A new or empty folder for this extension.")
+@click.option("--out", metavar="DIR", help="New or empty folder for this extension.")
 @_platform_option
 @_arch_option
 @_update_option
@@ -224,7 +227,7 @@ def _render_word_lists(answer: Mapping[str, Any]) -> str:
 @_repo_option
 @json_command
 def extensions(settings: Settings, /, **option_values: Any) -> None:
-    """Download an extension of SQLite; searches need none.
+    """Download a SQLite extension (optional; searches do not need one).
 
     Examples:
       cleats download extensions --url ./sqlite-vec.tar.gz
@@ -242,22 +245,22 @@ def _describe_extension(answer: Mapping[str, Any]) -> str:
 @download.command()
 @_provider_option
 @_dir_option
-@click.option("--path", metavar="FILE", help="The library, instead of the one in DIR.")
+@click.option("--path", metavar="FILE", help="Path of the library. [default: the one in DIR]")
 @_platform_option
 @_arch_option
-@click.option("--module", help="The module that it brings.")
-@click.option("--table", help="Name of the table that is tried.")
-@click.option("--column", help="Name of its column.")
-@click.option("--encoding", help="How a vector is given to it: float32 or json.")
-@click.option("--options", help="What follows the column where the table is made.")
-@click.option("--ann-mode", help="extension, or built-in to load nothing.")
-@click.option("--load/--no-load", default=True, help="Load it, or only look for it.")
+@click.option("--module", help="Name of its module.")
+@click.option("--table", help="Name of the test table.")
+@click.option("--column", help="Name of the test column.")
+@click.option("--encoding", help="Encoding of vectors: float32 or json.")
+@click.option("--options", help="Options after the column in the table definition.")
+@click.option("--ann-mode", help="extension, or built-in to load none.")
+@click.option("--load/--no-load", default=True, help="Load it, or only check that the file exists.")
 @_repo_option
 @json_command
 def verify(settings: Settings, /, **option_values: Any) -> None:
-    """Load an extension of SQLite and try it.
+    """Load a SQLite extension and test it.
 
-    It is loaded in a process of its own, which a bad one may end.
+    The extension is loaded in a separate process, so a faulty one cannot harm the server.
 
     Examples:
       cleats download verify

@@ -39,14 +39,14 @@ log = logging.getLogger(__name__)
 @click.argument("tool", shell_complete=tool_command.complete_tools)
 @click.argument("json_text", default="{}", metavar="[JSON]")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set one argument.")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON, in a terminal too.")
-@click.option("-v", "--verbose", count=True, help="Show the log of the call; -vv shows all of it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON, also in a terminal.")
+@click.option("-v", "--verbose", count=True, help="Show the log of the call; -vv shows debug messages too.")
 @click.pass_obj
 def call(settings: Settings, tool: str, json_text: str, *, pairs: tuple[str, ...], as_json: bool, verbose: int) -> None:
-    """Call TOOL once, as an agent would, and print its answer.
+    """Call TOOL the way an agent does and print the answer.
 
-    JSON is the object of arguments; `-` reads it from stdin and `@FILE` from a file. Each --arg adds to it: VALUE is
-    read as JSON where it is JSON, and is text otherwise.
+    JSON is an object with the arguments; `-` reads it from stdin, `@FILE` from a file. Each --arg adds one
+    argument; VALUE is parsed as JSON if possible and is text otherwise.
 
     Examples:
       cleats call check_status
@@ -56,9 +56,9 @@ def call(settings: Settings, tool: str, json_text: str, *, pairs: tuple[str, ...
 
     The answer goes to stdout, progress and warnings to stderr. Ctrl-C cancels the call.
 
-    Exits 0  when the tool is done,
-          1  when it ran and failed, timed out or was cancelled,
-          2  when it never ran: no such tool, or arguments that do not fit.
+    Exits 0  if the tool succeeded,
+          1  if it failed, timed out or was cancelled,
+          2  if it was not run: unknown tool or invalid arguments.
     """
     arguments = {**_parse_arguments(json_text), **dict(map(_parse_pair, pairs))}
     # A person wants the answer, not a log line per call.

@@ -16,15 +16,15 @@ from cleats.cli.output import echo_json, format_columns
 _TOOLSET_OPTION: Any = {"multiple": True, "metavar": "NAME", "shell_complete": tool_command.complete_toolsets}
 _FOLDER_TYPE = click.Path(exists=True, file_okay=False, resolve_path=True)
 _REPO_HELP = "Default repository for calls that do not name one."
-_TOOLSET_HELP = "Serve this toolset; may be repeated, `all` for every one. [default: explore, skills]"
+_TOOLSET_HELP = "Serve this toolset; repeatable; `all` serves every toolset. [default: explore, skills]"
 
 
 def registration_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that choose what a registration serves."""
     for option in (
-        click.option("--command", metavar="PATH", help="The `cleats` to start. [default: this one]"),
+        click.option("--command", metavar="PATH", help="Path of the `cleats` command. [default: this one]"),
         click.option("--repo", metavar="DIR", type=_FOLDER_TYPE, help=_REPO_HELP),
-        click.option("--read-only", is_flag=True, help="Leave out tools that change anything."),
+        click.option("--read-only", is_flag=True, help="Omit every tool that changes something."),
         click.option("--tools", metavar="A,B", help="Serve only these tools, by name."),
         click.option("--toolset", "toolsets", help=_TOOLSET_HELP, **_TOOLSET_OPTION),
     ):
@@ -62,13 +62,13 @@ def choose_server(
 @registration_options
 @click.option("--json", "as_json", is_flag=True, help="Print block, files and commands as JSON.")
 def client_config(client: str | None, *, as_json: bool, **choices: Any) -> None:
-    """Print the block that registers this server in CLIENT; without one, list the clients.
+    """Print the configuration block for CLIENT, or list the clients.
 
-    Only the block goes to stdout. Where it belongs is said on stderr, and nothing is changed; `cleats install CLIENT`
-    writes the file. A registration is lean: it serves the toolsets explore and skills unless --toolset names others.
+    The block goes to stdout, and the file it belongs to is named on stderr. Nothing is changed; `cleats
+    install CLIENT` writes the file. By default the block serves the toolsets explore and skills.
 
     Examples:
-      cleats client-config                           the clients we know
+      cleats client-config                           list the clients
       cleats client-config claude-code
       cleats client-config vscode > .vscode/mcp.json
       cleats client-config cursor --toolset code --toolset skills

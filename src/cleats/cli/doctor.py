@@ -40,12 +40,11 @@ Row: TypeAlias = dict[str, Any]
 @click.option("--all", "whole", is_flag=True, help="Show every library and every setting.")
 @click.option("--json", "as_json", is_flag=True, help="Print all findings as JSON.")
 def doctor(*, whole: bool, as_json: bool) -> None:
-    """Say what is installed, what is missing, and how to get it.
+    """Show what is installed, what is missing and how to get it.
 
-    Nothing is changed and nothing is sent anywhere. Optional capabilities may be missing; each says what it is good
-    for.
+    Changes nothing and sends nothing. Missing optional parts are listed with their purpose.
 
-    Exits 0 when all that Cleats needs is there, 1 when something has to be put right.
+    Exits 0 if Cleats is ready, 1 if something needs fixing.
 
     Examples:
       cleats doctor

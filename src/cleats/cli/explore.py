@@ -18,10 +18,14 @@ _LINE_PATTERN = re.compile(r"^( *)(\d+)([:-])( \[[^\s\]]+\])?(.*)$")
 _PLACE_PATTERN = re.compile(r"^ (\d+-\d+ )(\w+ )(\S+)(.*)$")
 
 _tokens_option = click.option(
-    "--tokens", type=click.IntRange(200, 20_000), default=TERMINAL_TOKENS, show_default=True, help="Size of the answer."
+    "--tokens",
+    type=click.IntRange(200, 20_000),
+    default=TERMINAL_TOKENS,
+    show_default=True,
+    help="Maximum size of the answer in tokens.",
 )
 _offset_option = click.option("--offset", type=click.IntRange(0), help="Skip this many results.")
-_path_option = click.option("--path", metavar="PATH", help="Only this folder, file or glob.")
+_path_option = click.option("--path", metavar="PATH", help="Search only this folder, file or glob.")
 
 
 def _explore_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,14 +60,14 @@ def find(settings: Settings, query: tuple[str, ...], **arguments: Any) -> None:
 @click.option(
     "-i", "--ignore-case", is_flag=True, default=None, help="Ignore case. [default: if PATTERN is lower case]"
 )
-@click.option("-l", "--files", "files_only", is_flag=True, default=None, help="Only the files, with counts.")
+@click.option("-l", "--files", "files_only", is_flag=True, default=None, help="List only the files, with counts.")
 @click.option("-C", "--context", type=click.IntRange(0, 20), help="Lines around each match.")
 @_offset_option
 @_explore_options
 def grep(settings: Settings, pattern: str, **arguments: Any) -> None:
     """Find every line with PATTERN, each with its enclosing function.
 
-    Searches the files as they are now; files that git ignores are left out.
+    Searches the current files, without those that git ignores.
 
     Examples:
       cleats grep "raise ValueError" --path src
@@ -89,7 +93,7 @@ def symbol(settings: Settings, name: str, **arguments: Any) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--callees", "direction", flag_value="callees", help="List what NAME calls instead.")
+@click.option("--callees", "direction", flag_value="callees", help="List what NAME calls.")
 @click.option(
     "--kind",
     type=click.Choice(["call", "use", "import", "subclass", "override", "mention"]),

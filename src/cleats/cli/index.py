@@ -25,7 +25,7 @@ RECORDS_LANGUAGE = "records"
 """The language under which an index counts findings and decisions among its files."""
 
 _FOLDER_TYPE = click.Path(exists=True, file_okay=False, resolve_path=True)
-_MODE_HELP = "What to index. What the index has besides is kept up to date too."
+_MODE_HELP = "What to index; other content of an existing index is updated too."
 
 MAX_SUMMARY_ITEMS = 8
 """The most languages and problems that a summary lists."""
@@ -75,23 +75,23 @@ def pause_garbage_collection() -> Iterator[None]:
 
 @click.group(cls=DefaultBuildGroup)
 def index() -> None:
-    """Index the repository around PATH, or around the current folder.
+    """Index the repository that contains PATH or the current folder.
 
-    An index that is there is brought up to date: only files that have changed are read, and nothing is written when
-    none has. Searches go on with the earlier index until the new one is whole, and Ctrl-C leaves it as it was.
+    An existing index is updated: only changed files are read. Searches use the previous index until the new
+    one is complete, and Ctrl-C keeps the previous one.
 
-    Indexed are the files that git tracks or would track, or all below a folder without git, as far as no .gitignore and
-    no .cleatsignore excludes them. `cleats index status` says what was left out, and why.
+    Indexes every file that git tracks or would track (outside git: every file) unless .gitignore or
+    .cleatsignore excludes it. `cleats index status --skipped` lists the skipped files with the reason.
 
     Examples:
-      cleats index                   the repository here, up to date
-      cleats index ~/src/app --full  all of it again
+      cleats index                   build or update the index of this repository
+      cleats index ~/src/app --full  read every file again
       cleats index --mode prose      only documents, comments and docstrings
-      cleats index status            what is in the index, and how fresh it is
+      cleats index status            content and freshness of the index
 
-    Exits 0  when the index is whole and up to date,
-          1  when it could not be built; the earlier one still answers,
-          2  when there is no such folder.
+    Exits 0  if the index is complete and up to date,
+          1  if it could not be built; the previous index remains,
+          2  if the folder does not exist.
     """
 
 
@@ -99,16 +99,16 @@ def index() -> None:
 @path_argument
 @click.option("--mode", type=mode_choice, default="all", show_default=True, help=_MODE_HELP)
 @click.option(
-    "--incremental/--full", default=True, help="Read only what has changed, as by default, or everything again."
+    "--incremental/--full", default=True, help="Read only changed files, or all files. [default: incremental]"
 )
-@click.option("--sqlite/--no-sqlite", default=None, help="Make, or drop, the SQLite full-text index.")
-@click.option("--vectors/--no-vectors", default=None, help="With or without search by meaning.")
-@click.option("--from", "artifacts", type=_FOLDER_TYPE, help="Begin from an index that `cleats index export` wrote.")
-@click.option("--workers", type=click.IntRange(0), help="Processes that read; 0 for one per core.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--sqlite/--no-sqlite", default=None, help="Create or drop the SQLite full-text index.")
+@click.option("--vectors/--no-vectors", default=None, help="Include or omit search by meaning.")
+@click.option("--from", "artifacts", type=_FOLDER_TYPE, help="Start from an index written by `cleats index export`.")
+@click.option("--workers", type=click.IntRange(0), help="Number of processes; 0 means one per core.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @json_command
 def build(settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, **option_values: Any) -> None:
-    """Build or update the index; the same as without `build`.
+    """Build or update the index (the same as `cleats index`).
 
     Examples:
       cleats index build
@@ -147,9 +147,9 @@ def build(settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, **
 @path_argument
 @click.pass_obj
 def export(settings: Settings, folder: str, path: str | None) -> None:
-    """Write the index to a new FOLDER, to be carried to another machine.
+    """Write the index to a new FOLDER, for use on another machine.
 
-    There, `cleats index --from FOLDER` begins with it and reads only what differs.
+    There, `cleats index --from FOLDER` starts from it and reads only the files that differ.
 
     Examples:
       cleats index export ../app-index
@@ -171,19 +171,19 @@ def export(settings: Settings, folder: str, path: str | None) -> None:
 
 @index.command()
 @path_argument
-@click.option("--skipped", is_flag=True, help="List what was left out, and why.")
+@click.option("--skipped", is_flag=True, help="List skipped files and the reason.")
 @json_command
 def status(settings: Settings, path: str | None, *, skipped: bool) -> None:
-    """Say what is in the index, where it is and how fresh it is.
+    """Show the content, location and freshness of the index.
 
     Examples:
       cleats index status
       cleats index status ~/src/app --skipped
       cleats index status --json | jq .freshness
 
-    Exits 0  when there is an index and it is up to date,
-          1  when it is not, or there is none,
-          2  when there is no such folder.
+    Exits 0  if there is an up-to-date index,
+          1  if the index is stale or missing,
+          2  if the folder does not exist.
     """
     import anyio  # noqa: PLC0415
 

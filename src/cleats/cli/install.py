@@ -22,17 +22,17 @@ BACKUP_SUFFIX = ".before-cleats"
 
 @click.command()
 @click.argument("client", shell_complete=tool_command.make_completer(lambda: CLIENTS_BY_NAME))
-@click.option("--scope", type=click.Choice(["user", "project"]), help="For you everywhere, or for this project.")
-@click.option("--uninstall", is_flag=True, help="Remove the registration again.")
+@click.option("--scope", type=click.Choice(["user", "project"]), help="Register for you, or for this project only.")
+@click.option("--uninstall", is_flag=True, help="Remove the registration.")
 @click.option("--dry-run", is_flag=True, help="Show the change without making it.")
 @registration_options
 @click.option("--json", "as_json", is_flag=True, help="Print the file and the change as JSON.")
 def install(client: str, *, scope: Scope | None, uninstall: bool, dry_run: bool, as_json: bool, **choices: Any) -> None:
-    """Register this server in CLIENT: write its configuration file and show what changed.
+    """Register Cleats in the configuration file of CLIENT and show the change.
 
-    The first change keeps the file as it was beside it, with the suffix `.before-cleats`. Other
-    servers in the file stay as they are. A file with comments is not rewritten; the block to add is
-    printed instead. `cleats client-config` prints blocks without changing anything.
+    The original file is kept with the suffix `.before-cleats`. Other servers in the file are not changed. If
+    the file has comments, the block is printed instead of written. `cleats client-config` only prints the
+    block.
 
     Examples:
       cleats install claude-code

@@ -179,23 +179,25 @@ _ONE_PATH_MESSAGE = "--validate takes one PATH and nothing else; `cleats assets 
 )
 @click.version_option(TOOLING_VERSION, message=f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})")
 @click.option(
-    "--validate", metavar="PATH", multiple=True, help="Check one asset, print one line of JSON, and exit 0, 1 or 2."
+    "--validate",
+    metavar="PATH",
+    multiple=True,
+    help="Validate one asset, print one line of JSON and exit with 0, 1 or 2.",
 )
 @click.pass_context
 def cli(ctx: click.Context, validate: Sequence[str]) -> None:
     """The tool server for coding agents.
 
     \b
-    Try it:        cleats index && cleats search "where are errors handled?"
-    See the tools: cleats tools
-    Register it:   cleats client-config claude-code
-    Set it up:     cleats doctor
+    Try it:           cleats index && cleats search "where are errors handled?"
+    List the tools:   cleats tools
+    Connect an agent: cleats install claude-code
+    Check the setup:  cleats doctor
 
     Settings come from the environment (CLEATS_*), .cleats.toml in the repository and your own
     configuration file; `cleats COMMAND --help` explains each command.
 
-    A command exits 141 when nobody reads its output any more, as in `| head`, and 130 when Ctrl-C
-    stopped it, unless its help says otherwise.
+    Exit codes of every command: 130 after Ctrl-C, 141 if the reader of a pipe has gone (as in `| head`).
     """  # noqa: D301, D401 - this is the help; click reads the backspace
     ctx.color = choose_color(os.environ)
     if ctx.invoked_subcommand is None:

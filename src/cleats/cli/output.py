@@ -50,7 +50,7 @@ def keep_in_meta(key: str) -> dict[str, Any]:
     return {"expose_value": False, "callback": lambda ctx, _option, value: ctx.meta.__setitem__(key, value)}
 
 
-json_option = click.option("--json", is_flag=True, help="Print JSON, for programs.", **keep_in_meta(_JSON_META_KEY))
+json_option = click.option("--json", is_flag=True, help="Print JSON.", **keep_in_meta(_JSON_META_KEY))
 """The option that makes `is_json_requested` true."""
 
 

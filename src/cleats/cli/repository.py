@@ -32,25 +32,25 @@ _ARGUMENT_FLAGS = {"repoPath": "--repo", "maxBytes": "--max-bytes", "startLine":
 
 @click.command()
 @click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=tool_command.complete_files)
-@click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Lines around.")
-@click.option("--max-bytes", type=click.IntRange(1), help="Bytes of text at most.")
+@click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Number of lines around.")
+@click.option("--max-bytes", type=click.IntRange(1), help="Maximum number of bytes.")
 @repo_option
 @terminal_options
 @json_command
 def show(settings: Settings, /, place: str, *, repo: str | None, **option_values: Any) -> None:
     """Show a file of a repository, or some of its lines.
 
-    A LINE alone is shown by itself, with --context around it. PATH is from here, or from the root of the repository, as
-    `cleats search` prints it. Files outside of the repository are not shown.
+    A single LINE is shown with --context lines around it. PATH is relative to the current folder or to the
+    root of the repository. Files outside the repository are not shown.
 
     Examples:
       cleats show src/app.py:10-40
       cleats show src/app.py:25 -C 5
       cleats show README.md --json
 
-    Exits 0  when there is something to show,
-          1  when there is no such file, or it may not be shown,
-          2  when the lines make no sense, or it is no text.
+    Exits 0  if the lines were shown,
+          1  if the file does not exist or may not be shown,
+          2  if the lines are invalid or the file is not text.
     """
     path, start, end = _parse_location(place)
     location = {"path": _resolve_path(path, repo), "startLine": start, "endLine": end or MAX_LINES, "repoPath": repo}
@@ -94,26 +94,26 @@ def _number_lines(answer: Mapping[str, Any]) -> str:
 
 @click.command()
 @path_argument
-@click.option("--skip-install", is_flag=True, help="Do not look for package manifests; nothing is ever installed.")
-@click.option("--skip-dicts", is_flag=True, help="Do not check the dictionaries.")
+@click.option("--skip-install", is_flag=True, help="Skip the check for package manifests.")
+@click.option("--skip-dicts", is_flag=True, help="Skip the check of dictionaries.")
 @click.option("--skip-index", is_flag=True, help="Build nothing.")
-@click.option("--skip-artifacts", is_flag=True, help="Do not begin from ci-artifacts.")
-@click.option("--skip-tooling", is_flag=True, help="Do not look for tools.")
-@click.option("--with-sqlite", is_flag=True, help="Also make the SQLite index.")
-@click.option("--incremental", is_flag=True, help="Read only what has changed.")
+@click.option("--skip-artifacts", is_flag=True, help="Do not start from ci-artifacts.")
+@click.option("--skip-tooling", is_flag=True, help="Skip the check for linters and other tools.")
+@click.option("--with-sqlite", is_flag=True, help="Create the SQLite index too.")
+@click.option("--incremental", is_flag=True, help="Read only changed files.")
 @json_command
 def bootstrap(settings: Settings, /, path: str | None, **option_values: Any) -> None:
-    """Make the repository around PATH searchable, step by step.
+    """Prepare a repository for search, step by step.
 
-    Nothing of the repository is run, and nothing is installed.
+    Runs no code of the repository and installs nothing.
 
     Examples:
       cleats bootstrap
       cleats bootstrap ~/src/app --with-sqlite
 
-    Exits 0  when every step is done or skipped,
-          1  when one could not be done,
-          2  when there is no such folder.
+    Exits 0  if every step succeeded or was skipped,
+          1  if a step failed,
+          2  if the folder does not exist.
     """
     print_answer(call_tool(settings, "bootstrap", repoPath=path, **option_values), _render_steps)
 
@@ -137,18 +137,18 @@ def _describe_step(step: Mapping[str, Any]) -> tuple[str, str]:
 @click.argument("file", shell_complete=tool_command.complete_files)
 @json_command
 def workspace(settings: Settings, file: str) -> None:
-    """Show the repositories of the workspace FILE, and whether they can be searched.
+    """Show the repositories of the workspace FILE and whether each can be searched.
 
-    A workspace is JSON, with comments if you like:
+    A workspace is a JSON file; comments are allowed:
       {"schemaVersion": 1, "repos": [{"root": "../app"}, {"root": "../lib", "alias": "lib"}]}
 
     Examples:
       cleats workspace all.jsonc
       cleats search "parse" --workspace all.jsonc
 
-    Exits 0  when every repository that is enabled can be searched,
-          1  when one cannot, or there is no such file,
-          2  when the file is no workspace.
+    Exits 0  if every enabled repository can be searched,
+          1  if one cannot, or the file does not exist,
+          2  if the file is not a workspace.
     """
     answer = call_tool(settings, "workspace_status", workspacePath=file)
     print_answer(answer, _render_workspace)
@@ -173,19 +173,19 @@ def _describe_state(repo: Mapping[str, Any]) -> str:
 
 @click.command()
 @path_argument
-@click.option("--all", "everything", is_flag=True, help="Every setting, not only the changed ones.")
+@click.option("--all", "everything", is_flag=True, help="Show every setting, not only the changed ones.")
 @json_command
 def config(settings: Settings, path: str | None, *, everything: bool) -> None:
-    """Show the settings that count for the repository around PATH, and what is missing.
+    """Show the effective settings for a repository and what is missing.
 
     Examples:
       cleats config
       cleats config --all
       cleats config ~/src/app --json
 
-    Exits 0  when nothing is missing,
-          1  when something is,
-          2  when there is no such folder.
+    Exits 0  if nothing is missing,
+          1  if something is missing,
+          2  if the folder does not exist.
     """
     status = call_tool(settings, "config_status", repoPath=path)
     status["config"]["settings"]["log_level"] = settings.log_level  # a command logs less
@@ -216,34 +216,34 @@ def _format_value(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-_mode_help = "What the index must have; one file holds all modes."
+_mode_help = "Required content; one file holds all modes."
 _mode_option = click.option("--mode", type=mode_choice, default="all", show_default=True, help=_mode_help)
 
 
 @click.group()
 def sqlite() -> None:
-    """Make the SQLite full-text index of a repository, or pack its SQLite files.
+    """Create the SQLite full-text index of a repository, or compact its SQLite files.
 
     Examples:
       cleats sqlite build               for `cleats search --backend sqlite-fts`
-      cleats sqlite compact --dry-run   how much packing would gain
+      cleats sqlite compact --dry-run   show how much space compacting would free
 
-    Exits 0  when it is done,
-          1  when there is no index, or it could not be done; the earlier one still answers,
-          2  when there is no such folder.
+    Exits 0  if it succeeded,
+          1  if there is no index or it failed; the previous index remains,
+          2  if the folder does not exist.
     """
 
 
 @sqlite.command()
 @path_argument
 @_mode_option
-@click.option("--incremental", is_flag=True, help="Do nothing when it is there already.")
-@click.option("--compact", is_flag=True, help="Also pack.")
+@click.option("--incremental", is_flag=True, help="Do nothing if it already exists.")
+@click.option("--compact", is_flag=True, help="Compact it too.")
 @json_command
 def build(settings: Settings, /, path: str | None, **option_values: Any) -> None:
-    """Add the full-text index of SQLite to an index.
+    """Add the SQLite full-text index to the index of a repository.
 
-    It is that of the repository around PATH.
+    The repository is the one that contains PATH.
 
     Examples:
       cleats sqlite build
@@ -260,11 +260,11 @@ def _describe_build(answer: Mapping[str, Any]) -> str:
 @sqlite.command()
 @path_argument
 @_mode_option
-@click.option("--dry-run", is_flag=True, help="Measure what it would gain, change nothing.")
-@click.option("--keep-backup", is_flag=True, help="Keep the files as they were.")
+@click.option("--dry-run", is_flag=True, help="Show the possible gain without changing anything.")
+@click.option("--keep-backup", is_flag=True, help="Keep a backup of the files.")
 @json_command
 def compact(settings: Settings, /, path: str | None, *, dry_run: bool, **option_values: Any) -> None:
-    """Pack the SQLite files of the index of the repository around PATH.
+    """Compact the SQLite files of the index of a repository.
 
     Examples:
       cleats sqlite compact --dry-run

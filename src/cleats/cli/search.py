@@ -21,10 +21,10 @@ PARAMETER_PREFIX = "given_"
 
 
 CLI_DESCRIPTIONS: Final = {
-    "ann": "Whether meaning counts beside words, as it does by default.",
-    "repoPath": "The repository; that around here without it.",
+    "ann": "Use or ignore similar meanings. [default: use]",
+    "repoPath": "Repository. [default: the one that contains the current folder]",
     "top": "Hits in all; with --json, of each mode. [default: 10]",
-    "workspacePath": "A file that names several repositories to search; see `cleats workspace`.",
+    "workspacePath": "Search the repositories that this file lists; see `cleats workspace`.",
 }
 """Descriptions that differ between a person and an agent."""
 
@@ -50,9 +50,9 @@ def build_options() -> list[click.Option]:
 
 def _build_argument_options(argument: SearchArgument) -> Iterator[click.Option]:
     if argument.name == "output":
-        yield _build_switch("compact", "One line for each hit.")
-        yield _build_switch("full", "Everything that is known of each hit, and its whole text.")
-        yield _build_switch("json", "Print the answer as JSON; --json --compact prints a short one.")
+        yield _build_switch("compact", "Print one line per hit.")
+        yield _build_switch("full", "Show all facts and the full text of each hit.")
+        yield _build_switch("json", "Print JSON; with --compact a shorter form.")
         return
     names = [argument.flag] if argument.name == "ann" else argument.flag.split("/")
     flags = {other.name: other.flag.split("/")[-1] for other in SEARCH_ARGUMENTS if other.flag}
@@ -97,10 +97,9 @@ def collect_arguments(option_values: Mapping[str, Any]) -> dict[str, Any]:
 def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) -> None:
     """Find code, documents and comments in the index of a repository, best first.
 
-    QUERY is a question, words or a name; "phrases" are required, -word is left out, '*' is everything. With AND, OR or
-    NOT in capitals between words it is a formula, with (groups). Quote it for your shell; -- comes before one that
-    begins with a minus. Filters narrow the search and are combined with AND; without `cleats index` before, or
-    --refresh, there is nothing to search.
+    QUERY is a question, words or a name. A "phrase" must occur, -word must not, '*' matches everything; AND,
+    OR, NOT in capitals and (groups) combine terms. Quote the query for your shell, and write -- before a
+    query that starts with a minus. Filters are combined with AND. Run `cleats index` first, or use --refresh.
 
     Examples:
       cleats search "where are sessions closed?"
@@ -109,9 +108,9 @@ def search(settings: Settings, /, query: tuple[str, ...], **option_values: Any) 
       cleats search '"not found" -test' --path '!tests/**' --lang py --compact
       cleats search parse --refresh --json --compact
 
-    Exits 0  when something was found,
-          1  when nothing was,
-          2  when the query is wrong or there is no index.
+    Exits 0  if something was found,
+          1  if nothing was found,
+          2  if the query is invalid or there is no index.
     """
     tool_arguments = collect_arguments(option_values) | {"query": " ".join(query)}
     as_json, compact = option_values["as_json"], option_values["as_compact"]

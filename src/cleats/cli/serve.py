@@ -32,14 +32,16 @@ LEGACY_WIRE_WARNING = (
 DEFAULT_PORT = 7345
 
 _PORT_RANGE = click.IntRange(0, 65535)
-_PORT_HELP = "Where to listen; 0 for any free port."
-_CONCURRENCY_HELP = "Runs that are driven at the same time; 0 for a machine that drives none."
-_REPOSITORY_HELP = "A repository, or a folder of them, that it may name; the server's own without."
+_PORT_HELP = "Port to listen on; 0 selects a free port."
+_CONCURRENCY_HELP = "Number of runs to drive at the same time; 0 drives none."
+_REPOSITORY_HELP = (
+    "Allow this repository, or the repositories in this folder; repeatable. [default: that of the server]"
+)
 
 _folder_type = click.Path(path_type=Path, exists=True, file_okay=False)
 _toolsets_argument = click.argument("toolsets", nargs=-1, shell_complete=tool_command.complete_toolsets)
 _repo_option = click.option(
-    "--repo", type=_folder_type, help="The repository that calls are about which name none; this folder by default."
+    "--repo", type=_folder_type, help="Default repository for calls that do not name one. [default: current folder]"
 )
 
 
@@ -85,12 +87,12 @@ def _start_server(
 @click.option(
     "--wire",
     type=click.Choice(["mcp", "rpc", "legacy"]),
-    help="MCP (the default); plain JSON-RPC lines whose method is the tool; or the deprecated "
-    "Content-Length frames of clients that know nothing newer.",
+    help="Protocol: MCP, plain JSON-RPC lines with the tool as the method, or the deprecated Content-Length frames. "
+    "[default: mcp]",
 )
 @_repo_option
 @click.option("--tools", metavar="A,B", help="Serve only these tools, by name.")
-@click.option("--read-only", is_flag=True, help="Leave out tools that change anything.")
+@click.option("--read-only", is_flag=True, help="Omit every tool that changes something.")
 @skill_options
 def serve(  # noqa: PLR0917 - click passes them by name
     settings: Settings,
@@ -102,9 +104,9 @@ def serve(  # noqa: PLR0917 - click passes them by name
 ) -> None:
     """Serve TOOLSETS (all of them by default) to one agent over stdin and stdout.
 
-    The agent starts this command itself; `cleats client-config` prints the block that tells it to. Frames go to stdout,
-    one log line a call to stderr. The server ends with exit code 0 when its input ends or on SIGINT or SIGTERM, after
-    answering what is in flight.
+    The agent starts this command itself; `cleats install CLIENT` registers it. Messages go to stdout, one log
+    line per call to stderr. When the input ends, or on SIGINT or SIGTERM, the server answers the calls in
+    progress and exits with code 0.
 
     Examples:
       cleats serve code
@@ -133,19 +135,19 @@ def serve(  # noqa: PLR0917 - click passes them by name
 
 @click.command()
 @_toolsets_argument
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=_PORT_RANGE, default=DEFAULT_PORT, show_default=True, help=_PORT_HELP)
 @_repo_option
-@click.option("--json", "as_json", is_flag=True, help="Say on stdout, in JSON, where it listens.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as JSON on stdout.")
 @skill_options
 def http(
     settings: Settings, toolsets: tuple[str, ...], host: str, port: int, repo: Path | None, *, as_json: bool
 ) -> None:
     """Serve TOOLSETS (all of them by default) over HTTP: REST, event streams, and MCP at /mcp.
 
-    /docs is a page about every route and tool, /openapi.json the same for programs. With CLEATS_HTTP_TOKEN set, every
-    request must bring the token; without it the server listens on this machine only. The server ends with exit code 0
-    on SIGINT or SIGTERM, after answering what is in flight.
+    /docs describes every route and tool, /openapi.json does so for programs. If CLEATS_HTTP_TOKEN is set,
+    every request must send the token; otherwise the server listens only on this machine. On SIGINT or SIGTERM the
+    server answers the calls in progress and exits with code 0.
 
     Examples:
       cleats http
@@ -203,17 +205,17 @@ def _announce_address(out: int | None, listener: "socket.socket", settings: Sett
 
 @click.command()
 @click.option("--concurrency", type=click.IntRange(0, 64), default=2, show_default=True, help=_CONCURRENCY_HELP)
-@click.option("--repo", type=_folder_type, help="A repository whose index is built and published, and kept up to date.")
+@click.option("--repo", type=_folder_type, help="Build, publish and update the index of this repository.")
 @click.pass_obj
 def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
-    """Work for a fleet until SIGINT or SIGTERM.
+    """Run a fleet worker until SIGINT or SIGTERM.
 
-    With CLEATS_DATABASE_URL set, drive launch runs: those that servers put into the queue, and those whose worker was
-    lost. All of them need the same CLEATS_LAUNCH_RUNS_DIR, on storage that they share.
+    With CLEATS_DATABASE_URL, the worker drives launch runs: queued runs, and runs whose worker has died. All
+    workers and servers need the same CLEATS_LAUNCH_RUNS_DIR on shared storage.
 
-    With --repo, build the index of a repository, publish it to CLEATS_INDEX_URL, and do so again whenever its files
-    change; servers with the same CLEATS_INDEX_URL and CLEATS_INDEX_NAME pull it. With CLEATS_OPENSEARCH_URL it is
-    published there, and servers with the same search in it.
+    With --repo, the worker builds the index of a repository, publishes it to CLEATS_INDEX_URL or
+    CLEATS_OPENSEARCH_URL, and repeats this when files change. Servers with the same URL and CLEATS_INDEX_NAME
+    use it.
 
     Examples:
       cleats worker --concurrency 4       with CLEATS_DATABASE_URL=postgresql://db/cleats
@@ -234,7 +236,7 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
 
 @click.group()
 def token() -> None:
-    """Tokens of the HTTP API, kept as hashes in the file that CLEATS_HTTP_TOKENS names.
+    """Manage the tokens of the HTTP API; CLEATS_HTTP_TOKENS names the file with their hashes.
 
     Examples:
       cleats token new ci --toolset code --per-minute 120
@@ -243,10 +245,10 @@ def token() -> None:
 
 @token.command()
 @click.argument("name")
-@click.option("--toolset", "toolsets", multiple=True, help="A toolset it may use; all without.")
+@click.option("--toolset", "toolsets", multiple=True, help="Allow this toolset; repeatable. [default: all]")
 @click.option("--repository", "repositories", multiple=True, type=_folder_type, help=_REPOSITORY_HELP)
-@click.option("--per-minute", type=click.FloatRange(0, min_open=True), help="Requests a minute.")
-@click.option("--burst", type=click.IntRange(1), help="How many of them at once.")
+@click.option("--per-minute", type=click.FloatRange(0, min_open=True), help="Maximum number of requests per minute.")
+@click.option("--burst", type=click.IntRange(1), help="Maximum number of requests at once.")
 @click.option("--json", "as_json", is_flag=True, help="Print {token, entry}.")
 def new(
     name: str,
@@ -257,10 +259,10 @@ def new(
     *,
     as_json: bool,
 ) -> None:
-    """Make a token for NAME, and print it with its entry.
+    """Create a token for NAME and print it with its entry for the token file.
 
-    It is shown this once and kept nowhere; the entry, for the file of tokens, has its hash only. Servers read the file
-    when they start. To take a token back, remove its entry and restart them.
+    The token is shown only once; the entry contains only its hash. Servers read the file at start-up. To
+    revoke a token, remove its entry and restart the servers.
 
     Examples:
       cleats token new ci --toolset code --repository /srv/repos --per-minute 120

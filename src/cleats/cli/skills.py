@@ -27,10 +27,10 @@ from cleats.toolsets.skills.sources import list_sources
 @click.group()
 @skill_options
 def skills(settings: Settings) -> None:
-    """See, find, check and write the skills that agents get from this machine.
+    """List, search, validate, enable and create the skills of this machine.
 
-    They are looked for in the project (.agent, .agents, .claude, up to the root of its repository), in your home
-    folder, in the folders of other agents, and in Claude plugins; of two with one name the first counts.
+    Skills are found in the project (.agent, .agents, .claude, up to the root of the repository), in your home
+    folder, in the folders of other agents and in Claude plugins. If names collide, the first one is used.
 
     Examples:
       cleats skills list
@@ -42,11 +42,11 @@ def skills(settings: Settings) -> None:
 
 
 @skills.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also those that are off or hidden.")
+@click.option("--all", "everything", is_flag=True, help="Include disabled and hidden skills.")
 @json_option
 @skill_options
 def list_(settings: Settings, *, everything: bool) -> None:
-    """List the skills, the strongest place first.
+    """List the skills in order of precedence.
 
     Examples:
       cleats skills list
@@ -79,17 +79,17 @@ def list_(settings: Settings, *, everything: bool) -> None:
 
 @skills.command()
 @click.argument("name")
-@click.option("--full", is_flag=True, help="The whole text, as an agent gets it.")
+@click.option("--full", is_flag=True, help="Print the full text, as an agent gets it.")
 @json_option
 @skill_options
 def info(settings: Settings, name: str, *, full: bool) -> None:
-    """Show one skill: where it is, what it says, what comes with it.
+    """Show a skill: its location, description and files.
 
     Examples:
       cleats skills info pdf
       cleats skills info example-skills:pdf --full
 
-    Exits 1 when there is no such skill, or several.
+    Exits 1 if the skill does not exist or the name is ambiguous.
     """
     skill = _find_skill(SkillLibrary(settings).catalogue, name)
     try:
@@ -129,13 +129,13 @@ def info(settings: Settings, name: str, *, full: bool) -> None:
 def search(settings: Settings, query: str, *, limit: int) -> None:
     """Find skills by what they are about.
 
-    Names, descriptions and texts are looked through; the best fit comes first.
+    Searches names, descriptions and texts; best match first.
 
     Examples:
       cleats skills search "fill in a PDF form"
       cleats skills search spreadsheets --limit 3 --json
 
-    Exits 1 when nothing fits.
+    Exits 1 if nothing matches.
     """
     matches = search_skills(SkillLibrary(settings).catalogue.skills, query, limit)
     if is_json_requested():
@@ -150,23 +150,23 @@ def search(settings: Settings, query: str, *, limit: int) -> None:
 
 @skills.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--strict", is_flag=True, help="Let warnings fail as well.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @json_option
 @click.pass_obj
 def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> None:
     """Check skills against the specification.
 
-    That is the Agent Skills specification; every finding comes with its remedy.
+    Uses the Agent Skills specification; every finding says how to fix it.
 
-    PATHS are SKILL.md files, folders of one skill, or folders of many; without any, all skills of the project and of
-    yours are checked.
+    PATHS are SKILL.md files, skill folders, or folders of skills. [default: all skills of the project and the
+    user]
 
     Examples:
       cleats skills validate
       cleats skills validate .agents/skills/release-notes
       cleats skills validate skills --strict --json
 
-    Exits 1 when a rule is broken, 2 when there is nothing to check.
+    Exits 1 if a rule is violated, 2 if there is nothing to check.
     """
     checked_paths = paths or [Path(source.path) for source in list_sources(settings)]
     files = [file for path in checked_paths for file in _find_skill_files(path)]
@@ -193,7 +193,7 @@ def _render_findings(findings: Mapping[str, Sequence[SkillProblem]]) -> Iterator
 @click.argument("names", nargs=-1, required=True)
 @click.pass_obj
 def disable(settings: Settings, names: tuple[str, ...]) -> None:
-    """Hide skills from agents. Their files stay as they are.
+    """Hide skills from agents. Their files are not changed.
 
     Example: cleats skills disable pdf example-skills:docx
     """
@@ -236,14 +236,14 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
 @skills.command()
 @click.argument("name")
 @click.option("--description", default="", help="What it does and when to use it.")
-@click.option("--user", is_flag=True, help="In your home folder instead of the project.")
-@click.option("--dir", "folder", type=click.Path(path_type=Path), help="In this folder of skills.")
+@click.option("--user", is_flag=True, help="Create it in your home folder instead of the project.")
+@click.option("--dir", "folder", type=click.Path(path_type=Path), help="Create it in this folder.")
 @click.pass_obj
 def new(settings: Settings, name: str, *, description: str, user: bool, folder: Path | None) -> None:
-    """Write a new skill that keeps the specification.
+    """Create a skill that follows the specification.
 
-    It goes to .agents/skills of the project, where most agents look; edit it and check it with `cleats skills
-    validate`.
+    The skill is created in .agents/skills of the project, where most agents look. Edit it, then run `cleats
+    skills validate`.
 
     Examples:
       cleats skills new release-notes

@@ -68,7 +68,9 @@ complete_tools = make_completer(_list_tools)
 _REPO_META_KEY: Final = "cleats.repo"
 """The key under which the value of --repo is kept until the PATH argument is resolved."""
 
-repo_option = click.option("--repo", metavar="DIR", help="The repository; that around here without it.")
+repo_option = click.option(
+    "--repo", metavar="DIR", help="Repository. [default: the one that contains the current folder]"
+)
 
 mode_choice = click.Choice(["all", "code", "prose", "extracted-prose", "records"])
 
@@ -158,17 +160,19 @@ def replace_argument_names(text: str, flags: Mapping[str, str]) -> str:
 
 
 _PATH_TYPE = click.Path(path_type=Path)
-_SKILL_DIR_HELP = "Look for skills here first; may be repeated, the first is the strongest."
-_INCLUDE_HELP = "Only these skills: a name, a glob, root:PLACE or plugin:NAME; may be repeated."
+_SKILL_DIR_HELP = "Search this folder for skills first; repeatable, in order of precedence."
+_INCLUDE_HELP = "Serve only these skills: a name, a glob, root:PLACE or plugin:NAME; repeatable."
 
 
 def skill_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options to a command, and pass it the settings that they change."""
 
     @click.option("--skill-dir", "skill_dirs", multiple=True, metavar="DIR", type=_PATH_TYPE, help=_SKILL_DIR_HELP)
-    @click.option("--no-plugins", is_flag=True, help="Leave out the skills of Claude plugins.")
+    @click.option("--no-plugins", is_flag=True, help="Ignore the skills of Claude plugins.")
     @click.option("--include", multiple=True, metavar="PATTERN", help=_INCLUDE_HELP)
-    @click.option("--exclude", multiple=True, metavar="PATTERN", help="All skills but these; the same.")
+    @click.option(
+        "--exclude", multiple=True, metavar="PATTERN", help="Do not serve these skills; same patterns, repeatable."
+    )
     @click.pass_obj
     @wraps(command)
     def run_command(

@@ -25,19 +25,19 @@ _SHOW_HELP = "Explain one tool: arguments, errors, examples."
 @click.command()
 @click.argument("toolsets", nargs=-1, metavar="[TOOLSET]...", shell_complete=tool_command.complete_toolsets)
 @click.option("--show", "name", metavar="TOOL", shell_complete=tool_command.complete_tools, help=_SHOW_HELP)
-@click.option("--json", "as_json", is_flag=True, help="Print the whole definitions as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the full definitions as JSON.")
 @click.pass_obj
 def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_json: bool) -> None:
-    """Show the tools this server has: all of them, or those of each TOOLSET.
+    """List the tools: all of them, or those of each TOOLSET.
 
     Examples:
-      cleats tools                        every tool, one a line
-      cleats tools code                   those of one toolset
-      cleats tools --show check_status    all about one tool
+      cleats tools                        every tool, one per line
+      cleats tools code                   the tools of one toolset
+      cleats tools --show check_status    one tool in detail
       cleats tools --json | jq keys       for programs
 
-    The JSON has what `contracts/tools.json` has of each tool: both schemas, the version, the timeout, old names, error
-    codes and examples.
+    The JSON has the definition of each tool as in `contracts/tools.json`: schemas, version, timeout, aliases,
+    error codes and examples.
     """
     check_toolsets(toolsets)
     registry = app.build_registry(settings, toolsets)

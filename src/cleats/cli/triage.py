@@ -34,16 +34,16 @@ _ARGUMENT_FLAGS = {
 }
 """The names of the tools' arguments on the command line."""
 
-_meta_help = "To note on the record; repeatable."
+_meta_help = "Additional field of the record; repeatable."
 _meta_option = click.option("--meta", "pairs", multiple=True, metavar="KEY=TEXT", help=_meta_help)
 
 
 @click.group()
 def triage() -> None:
-    """Keep what scanners find in a repository, and what was decided about it.
+    """Store the findings of security scanners and your decisions about them.
 
-    Findings become records with lasting ids; to take in the same report again changes nothing. `cleats search --mode
-    records` finds them once they are in the index.
+    Findings have permanent ids; importing the same report twice changes nothing. After an index update,
+    `cleats search --mode records` finds them.
 
     Examples:
       cleats triage ingest sarif bandit.sarif --index
@@ -57,13 +57,13 @@ def triage() -> None:
 @click.argument("source", type=click.Choice(SOURCE_NAMES), metavar="SOURCE")
 @click.argument("file", type=click.Path())
 @_meta_option
-@click.option("--index", "build", is_flag=True, help="Bring the index up to date afterwards.")
+@click.option("--index", "build", is_flag=True, help="Update the index afterwards.")
 @repo_option
 @json_command
 def ingest(
     settings: Settings, /, source: str, file: str, *, pairs: tuple[str, ...], build: bool, repo: str | None
 ) -> None:
-    """Take in FILE, which SOURCE wrote: JSON, or JSON on each line.
+    """Import FILE, a report of SOURCE in JSON or JSON Lines.
 
     SOURCE is dependabot, aws_inspector, sarif, osv, pip_audit, npm_audit, cyclonedx, generic or manual.
 
@@ -71,9 +71,9 @@ def ingest(
       cleats triage ingest sarif bandit.sarif --index
       pip-audit -f json > audit.json; cleats triage ingest pip_audit audit.json
 
-    Exits 0  when it was taken in, though perhaps not every line of it,
-          1  when there is no such file, or no room for records,
-          2  when it is not JSON, not what SOURCE writes, or records may not be written.
+    Exits 0  if it was imported, possibly without some invalid lines,
+          1  if the file does not exist or the disk is full,
+          2  if the file is not a report of SOURCE, or records cannot be written.
     """
     arguments = {"source": source, "inputPath": str(Path.cwd() / file), "buildIndex": build or None, "repoPath": repo}
     answer = call_tool(settings, "triage_ingest", _ARGUMENT_FLAGS, meta=_parse_meta(pairs), **arguments)
@@ -96,25 +96,25 @@ def _summarize_ingestion(answer: Mapping[str, Any]) -> str:
 @click.argument("finding")
 @click.argument("status", type=click.Choice(get_args(DecisionStatus)))
 @click.option("--because", "justification", metavar="TEXT", help="Why.")
-@click.option("--code", "codes", multiple=True, help="A justification by its code; repeatable.")
-@click.option("--evidence", multiple=True, help="A path, a link, a commit; repeatable.")
-@click.option("--reviewer", help="Who decided.")
-@click.option("--expires", metavar="DATE", help="The last day on which it holds: 2027-01-31.")
+@click.option("--code", "codes", multiple=True, help="Code of a justification; repeatable.")
+@click.option("--evidence", multiple=True, help="Path, link or commit; repeatable.")
+@click.option("--reviewer", help="Name of the reviewer.")
+@click.option("--expires", metavar="DATE", help="Last day of validity, such as 2027-01-31.")
 @_meta_option
 @repo_option
 @json_command
 def decide(
     settings: Settings, /, finding: str, *, pairs: tuple[str, ...], repo: str | None, **option_values: Any
 ) -> None:
-    """Record a decision about FINDING: an id, or its beginning.
+    """Record a decision about FINDING, an id or its first characters.
 
     Examples:
       cleats triage decide 0a4d55a8 fix
       cleats triage decide 0a4d55a8 accept --because "not reachable" --expires 2027-01-31
 
-    Exits 0  when it is recorded,
-          1  when there is no such finding,
-          2  when a date makes no sense.
+    Exits 0  if the decision was recorded,
+          1  if the finding does not exist,
+          2  if a date is invalid.
     """
     arguments = {
         key: list(value) if isinstance(value, tuple) else value for key, value in option_values.items() if value
@@ -127,22 +127,22 @@ def decide(
 
 @triage.command()
 @click.argument("finding")
-@click.option("--out", "out", metavar="FILE", help="Write it there too: a new .json file.")
-@click.option("--ann/--no-ann", default=None, help="Whether meaning counts in every question.")
+@click.option("--out", "out", metavar="FILE", help="Also write it to this new .json file.")
+@click.option("--ann/--no-ann", default=None, help="Use or ignore similar meanings.")
 @repo_option
 @json_command
 def pack(settings: Settings, /, finding: str, *, out: str | None, ann: bool | None, repo: str | None) -> None:
-    """Collect what there is to know about FINDING.
+    """Collect the context of FINDING: code, history and related findings.
 
-    FINDING is an id, or its beginning.
+    FINDING is an id or its first characters.
 
     Examples:
       cleats triage pack 0a4d55a8
       cleats triage pack 0a4d55a8 --out pack.json
 
-    Exits 0  when there is such a finding, also without an index,
-          1  when there is none, or --out may not be written,
-          2  when it makes no sense.
+    Exits 0  if the finding exists, even without an index,
+          1  if it does not exist, or --out cannot be written,
+          2  if the arguments are invalid.
     """
     record_id = _resolve_record_id(settings, repo, finding)
     arguments = {"recordId": record_id, "outPath": str(Path.cwd() / out) if out else None, "ann": ann, "repoPath": repo}
@@ -150,12 +150,12 @@ def pack(settings: Settings, /, finding: str, *, out: str | None, ann: bool | No
 
 
 @triage.command(name="list")
-@click.option("--severity", type=click.Choice(SEVERITY_ORDER), help="At least as bad as this.")
-@click.option("--undecided", is_flag=True, help="Only those without a decision that holds.")
+@click.option("--severity", type=click.Choice(SEVERITY_ORDER), help="Minimum severity.")
+@click.option("--undecided", is_flag=True, help="List only findings without a valid decision.")
 @repo_option
 @json_command
 def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo: str | None) -> None:
-    """List findings, the worst first, with what was decided.
+    """List findings with their decisions, most severe first.
 
     Examples:
       cleats triage list
@@ -199,10 +199,10 @@ def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo:
 @repo_option
 @click.pass_obj
 def share(settings: Settings, /, *, repo: str | None) -> None:
-    """Put the records of this machine into the shared database.
+    """Copy the records of this machine to the shared database.
 
-    CLEATS_DATABASE_URL names it. This is for whoever kept records before there was one. What the database knows already
-    stays as it is there, and the files stay where they are.
+    CLEATS_DATABASE_URL names the database. Use this once, if you have records from before it. Existing
+    records of the database and the local files are not changed.
 
     Examples:
       CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share

@@ -29,7 +29,7 @@ class ErrorCode(Enum):
     # Requests that never reach a tool
     INVALID_REQUEST = ErrorRow(
         400,
-        "The request is malformed or does not fit the tool's schema.",
+        "The request is malformed or does not match the tool's schema.",
         "Fix the arguments; `details` names each one that is wrong.",
         rpc=INVALID_PARAMS,
     )
@@ -39,19 +39,19 @@ class ErrorCode(Enum):
     QUEUE_OVERLOADED = ErrorRow(
         503, "The server's queue is full.", "Retry later, or send fewer calls at once.", rpc=-32001, retryable=True
     )
-    UNAUTHORIZED = ErrorRow(401, "The caller did not say who it is.", "Send a valid token.")
+    UNAUTHORIZED = ErrorRow(401, "The token is missing or invalid.", "Send a valid token.")
     FORBIDDEN = ErrorRow(
-        403, "The caller may not touch this.", "Ask for access, or use a path or a tool that is allowed."
+        403, "The caller has no access to this.", "Ask for access, or use a path or a tool that is allowed."
     )
     RATE_LIMITED = ErrorRow(
         429,
-        "The caller has sent more requests than its token may.",
-        "Wait as long as `Retry-After` says, then send it again.",
+        "The token has exceeded its rate limit.",
+        "Wait for the time in `Retry-After`, then retry.",
         retryable=True,
     )
     UNAVAILABLE = ErrorRow(
         503,
-        "The server is about to stop, or something that it needs cannot be reached.",
+        "The server is stopping, or a service that it needs is unreachable.",
         "Retry later, or ask another instance.",
         retryable=True,
     )
@@ -63,9 +63,7 @@ class ErrorCode(Enum):
         "Narrow the request, or raise the timeout.",
         retryable=True,
     )
-    CANCELLED = ErrorRow(
-        499, "The caller withdrew the request, or the run was cancelled.", "Nothing to do; this is what was asked for."
-    )
+    CANCELLED = ErrorRow(499, "The caller withdrew the request, or the run was cancelled.", "Nothing to do.")
     INTERNAL = ErrorRow(
         500, "An unexpected error: a bug on our side.", "Report it with the log line of the call.", rpc=INTERNAL_ERROR
     )
@@ -74,12 +72,12 @@ class ErrorCode(Enum):
     NOT_FOUND = ErrorRow(
         404,
         "The named file, index or resource does not exist.",
-        "Check the name or path; build the index if it is one.",
+        "Check the name or path; build the index if it is missing.",
     )
     NO_INDEX = ErrorRow(409, "The repository has no index yet.", "Build one with `build_index`.")
     CAPABILITY_MISSING = ErrorRow(
         501,
-        "An optional dependency or a capability of the platform is missing.",
+        "An optional dependency or a platform capability is missing.",
         "Install it (`cleats doctor` says how), or change the configuration.",
     )
     DOWNLOAD_VERIFY_FAILED = ErrorRow(
@@ -100,15 +98,15 @@ class ErrorCode(Enum):
         rpc=INVALID_PARAMS,
     )
     SCHEMA_VALIDATION_FAILED = ErrorRow(
-        422, "A configuration or an artifact does not fit its schema.", "Fix what `details` points at."
+        422, "A configuration or an artifact does not match its schema.", "Fix the fields that `details` names."
     )
     INVALID_URL = ErrorRow(
         400,
-        "The URL cannot be read, or fits none of the known patterns.",
-        "Use a URL of one of the documented patterns.",
+        "The URL is invalid or matches none of the known patterns.",
+        "Use a URL that matches a documented pattern.",
     )
     UNSUPPORTED_SITE = ErrorRow(
-        400, "The URL's host belongs to no site of the profile.", "Use a host that the profile lists."
+        400, "The host of the URL is not part of the profile.", "Use a host that the profile lists."
     )
     REPO_NOT_FOUND = ErrorRow(
         404, "The repository does not exist or cannot be reached.", "Check the URL and its access."
@@ -116,8 +114,8 @@ class ErrorCode(Enum):
     RUN_NOT_FOUND = ErrorRow(404, "No run has this id.", "List the runs and use one of their ids.")
     ILLEGAL_STATE = ErrorRow(
         409,
-        "The run is in a state in which the tool cannot work.",
-        "Read the run's status; `details` names the states that would do.",
+        "The tool is not allowed in the current state of the run.",
+        "Read the status of the run; `details` names the allowed states.",
     )
     TOOLCHAIN_MISSING = ErrorRow(
         501, "A tool that a gate needs is not installed.", "Install it; `cleats doctor` says how."
@@ -128,8 +126,8 @@ class ErrorCode(Enum):
     FIX_EXHAUSTED = ErrorRow(
         409,
         "The run has used up its fix attempts, or no rule can fix what is left.",
-        "At the limit the run has failed: start one with a higher limit. Where only no rule is "
-        "left, fix the rest by hand and validate.",
+        "If the attempts are used up, the run has failed: start a new one with a higher limit. If no rule is left, "
+        "fix the rest by hand and validate.",
     )
     ALLOWED_PATHS_VIOLATION = ErrorRow(
         403, "A write outside the allowed paths was refused.", "Widen `allowed_paths`, or keep the change inside them."
@@ -162,8 +160,8 @@ KERNEL_CODES = (
 
 
 CODES_BEYOND_SPECS: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.RATE_LIMITED: "A token has a budget of requests; QUEUE_OVERLOADED is the load of all callers together.",
-    ErrorCode.UNAVAILABLE: "A store that cannot be reached, or a server that stops, is not a bug (INTERNAL).",
+    ErrorCode.RATE_LIMITED: "Rate limits apply to one token; QUEUE_OVERLOADED reports the load of all callers.",
+    ErrorCode.UNAVAILABLE: "An unreachable store or a stopping server is not a bug (INTERNAL).",
 }
 """The codes that no specification has, each with the reason why none of the others would do."""
 

@@ -21,23 +21,23 @@ _STATE_CHOICE = click.Choice([state.value for state in RunState], case_sensitive
 
 @click.group()
 def launch() -> None:
-    """Write the pages of a product from its repository, check them, open the pull request.
+    """Turn a repository into documentation pages, check them and open the pull request.
 
-    A run is kept in your data folder and belongs to nobody: it can be started here, followed in another terminal and
-    finished by an agent. Ctrl-C leaves it at its last recorded step.
+    A run is stored in your data folder. You can start it here, watch it in another terminal and let an agent
+    finish it. Ctrl-C leaves it at its last recorded step.
 
     Examples:
       cleats launch start run.yaml
-      cleats launch start --repo-url https://github.com/owner/aspose-3d-foss-python
+      cleats launch start --repo-url https://github.com/owner/measurekit-python
       cleats launch watch RUN_ID
       cleats launch fix RUN_ID && cleats launch open-pr RUN_ID
 
-    Every command that is about a run exits
-      0  when the run is ready, done, or at its next boundary,
-      1  when the tool or the run failed, or the run was cancelled,
-      2  when it was asked wrongly: no such run, a configuration that does not fit,
-      3  when the run waits for a decision, because validation found something,
-      130  when Ctrl-C stopped it.
+    Exit codes of commands for a run:
+      0  the run is ready, done, or at its next stopping point,
+      1  the command or the run failed, or the run was cancelled,
+      2  the arguments are invalid: unknown run, invalid configuration,
+      3  the run waits for a decision because a gate failed,
+      130  Ctrl-C stopped the command.
     """
 
 
@@ -48,7 +48,7 @@ for _command in (start, profiles, clean):
 @launch.command()
 @run_command
 def status(settings: Settings, run_id: str) -> None:
-    """Say where a run is, what is wrong and what can be done next.
+    """Show the state of a run, its issues and the next step.
 
     Examples:
       cleats launch status RUN_ID
@@ -64,7 +64,7 @@ def status(settings: Settings, run_id: str) -> None:
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
 @json_command
 def list_runs(settings: Settings, *, product: str | None, state: str | None, limit: int) -> None:
-    """List runs, the newest first.
+    """List runs, newest first.
 
     Examples:
       cleats launch list
@@ -80,9 +80,9 @@ def list_runs(settings: Settings, *, product: str | None, state: str | None, lim
 @launch.command()
 @run_command
 def watch(settings: Settings, run_id: str) -> None:
-    """Follow a run until it ends or waits, whoever drives it.
+    """Follow a run until it ends or waits for a decision.
 
-    With --json every event is a line of its own, and the status is what comes last.
+    With --json, each event is one line, and the last line is the status.
 
     Examples:
       cleats launch watch RUN_ID
@@ -93,7 +93,7 @@ def watch(settings: Settings, run_id: str) -> None:
 @launch.command()
 @run_command
 def resume(settings: Settings, run_id: str) -> None:
-    """Go on with a run, here and now, until it may rest.
+    """Resume a run and drive it to its next stopping point.
 
     Examples:
       cleats launch resume RUN_ID
@@ -104,9 +104,9 @@ def resume(settings: Settings, run_id: str) -> None:
 @launch.command()
 @run_command
 def validate(settings: Settings, run_id: str) -> None:
-    """Run the gates on a run as it is now, and say what they find.
+    """Run the gates on the current pages of a run and list their findings.
 
-    Its worktree may have been edited by hand: it is `work/site` in the folder of the run.
+    The pages are in `work/site` in the folder of the run; you may have edited them.
 
     Examples:
       cleats launch validate RUN_ID
@@ -120,10 +120,10 @@ _NOTHING_LEFT_CODES = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
 
 @launch.command()
 @click.argument("run_id")
-@click.option("--all", "every", is_flag=True, help="Go on until nothing is left that has a rule.")
+@click.option("--all", "every", is_flag=True, help="Repeat until no fixable issue is left.")
 @json_command
 def fix(settings: Settings, run_id: str, *, every: bool) -> None:
-    """Fix the worst issue that a rule can fix, and validate again.
+    """Fix the most severe issue that has a rule-based fix, and validate again.
 
     Examples:
       cleats launch fix RUN_ID
@@ -144,7 +144,7 @@ def fix(settings: Settings, run_id: str, *, every: bool) -> None:
 @launch.command()
 @run_command
 def cancel(settings: Settings, run_id: str) -> None:
-    """End a run for good, wherever it is driven. Its artifacts can still be read.
+    """Cancel a run permanently. Its artifacts remain.
 
     Examples:
       cleats launch cancel RUN_ID
@@ -155,7 +155,7 @@ def cancel(settings: Settings, run_id: str) -> None:
 @launch.command("open-pr")
 @run_command
 def open_pr(settings: Settings, run_id: str) -> None:
-    """Commit the pages of a run to a branch and open the request.
+    """Commit the pages of a run to a branch and open the pull request.
 
     Examples:
       cleats launch open-pr RUN_ID
@@ -171,7 +171,7 @@ def open_pr(settings: Settings, run_id: str) -> None:
 @click.option("-o", "--output", type=click.File("wb"), help="Write the bytes to this file.")
 @json_command
 def artifact(settings: Settings, run_id: str, name: str | None, *, output: Any) -> None:
-    """Print an artifact of a run, or the names of all.
+    """Print an artifact of a run, or list all artifacts.
 
     Examples:
       cleats launch artifact RUN_ID

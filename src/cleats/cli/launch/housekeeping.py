@@ -22,14 +22,14 @@ GATE_LEVELS = ("local", "ci", "prod")
 
 @click.command()
 @click.argument("run_ids", nargs=-1, metavar="[RUN_ID]...")
-@click.option("--days", type=click.FloatRange(0), help="Only runs that ended so many days ago.")
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, remove nothing.")
+@click.option("--days", type=click.FloatRange(0), help="Only runs that ended at least this many days ago.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 @json_command
 def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, dry_run: bool) -> None:
     """Remove the checkouts of runs that have ended.
 
-    Of all such runs, or of those that are named. Status, log and artifacts stay. A run that waits keeps its checkouts;
-    `cleats launch cancel` ends it.
+    Applies to all finished runs, or to the ones you name. Status, log and artifacts are kept. Waiting runs
+    keep their checkouts; `cleats launch cancel` ends a run.
 
     Examples:
       cleats launch clean --dry-run
@@ -85,18 +85,18 @@ def _freed_as_json(item: "CleanedRun") -> dict[str, object]:
 @click.argument("name", required=False)
 @json_command
 def profiles(settings: Settings, name: str | None) -> None:
-    """List the profiles and check them; with NAME say all about one.
+    """List and check the profiles, or show the profile NAME in detail.
 
-    A profile is a folder with a profile.toml and templates; CLEATS_LAUNCH_PROFILES names folders with your own.
-    docs/writing-a-profile.md says how to write one.
+    A profile is a folder with a profile.toml and templates; CLEATS_LAUNCH_PROFILES names folders with your
+    own profiles. See docs/writing-a-profile.md.
 
     Examples:
       cleats launch profiles
       cleats launch profiles plain
 
-    Exits 0  when all of them can be used,
-          1  when one cannot,
-          2  when there is none of this name.
+    Exits 0  if all of them are valid,
+          1  if one is invalid,
+          2  if the name is unknown.
     """
     from cleats.toolsets.launch.profiles import model  # noqa: PLC0415 - help needs none of it
 

@@ -157,18 +157,18 @@ def print_status(answer: dict[str, Any], *, is_driven: bool = False) -> None:
 
 @click.command()
 @click.argument("config", required=False, type=click.Path(exists=True, dir_okay=False))
-@click.option("--product-url", help="Start from the address of a product page instead.")
-@click.option("--repo-url", help="Start from the address of a GitHub repository instead.")
-@click.option("--key", help="Idempotency key: the same key and meaning give the same run.")
-@click.option("--no-drive", is_flag=True, help="Only create the run; an agent or `resume` goes on.")
+@click.option("--product-url", help="Start from the URL of a product page.")
+@click.option("--repo-url", help="Start from the URL of a GitHub repository.")
+@click.option("--key", help="Idempotency key: a retry with the same key and configuration returns the same run.")
+@click.option("--no-drive", is_flag=True, help="Only create the run; continue it with an agent or `resume`.")
 @json_command
 def start(
     settings: Settings, /, config: str | None, *, key: str | None, no_drive: bool, **addresses: str | None
 ) -> None:
-    """Start a run from CONFIG, or from an address.
+    """Start a run from CONFIG or from a URL.
 
-    CONFIG is a YAML, JSON or TOML file. The run is driven here, with a view of it, to its first decision; Ctrl-C leaves
-    it at its last recorded step, and `cleats launch resume` goes on.
+    CONFIG is a YAML, JSON or TOML file. The run is driven to its first decision, with a live view. Ctrl-C
+    leaves it at its last recorded step; `cleats launch resume` continues it.
 
     Examples:
       cleats launch start run.yaml

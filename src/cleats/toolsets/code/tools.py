@@ -103,9 +103,8 @@ def build_toolset(settings: Settings, server_status: ServerStatus, engine: CodeE
                 version=3,
                 title="Check server status",
                 description=(
-                    "Report the health of this server: versions, uptime, calls in flight, which"
-                    " optional capabilities this machine has, and whether the repository around"
-                    " the server has an index that is up to date. Changes nothing."
+                    "Report the health of this server: versions, uptime, running calls, available optional "
+                    "capabilities, and whether the default repository has an up-to-date index. Changes nothing."
                 ),
                 input=arguments(),
                 output=STATUS_SCHEMA,

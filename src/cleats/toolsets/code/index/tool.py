@@ -120,11 +120,9 @@ class IndexTools:
                 version=3,
                 title="Build the index",
                 description=(
-                    "Index a repository so that it can be searched: every file that git tracks "
-                    "or that no ignore file excludes, cut into functions, classes, sections and"
-                    " entries. Searches go on with the earlier index meanwhile. "
-                    "incremental=true brings an index up to date, in a fraction of a second "
-                    "when little has changed."
+                    "Build the index of a repository: every file that git tracks or that no ignore file excludes, "
+                    "split into functions, classes, sections and entries. Searches use the previous index until the "
+                    "build is complete. incremental=true reads only changed files."
                 ),
                 input=arguments(tool_schemas.BUILD_ARGUMENTS),
                 output=tool_schemas.BUILD_OUTPUT_SCHEMA,
@@ -144,9 +142,8 @@ class IndexTools:
                 version=3,
                 title="Show the index",
                 description=(
-                    "Say whether a repository has an index, what is in it and what was left out "
-                    "and why, which commit it was built from, and whether files have changed "
-                    "since. Changes nothing."
+                    "Show whether a repository has an index, its content, the skipped files with the reason, the "
+                    "commit it was built from, and whether files have changed since. Changes nothing."
                 ),
                 input=arguments({"repoPath": tool_schemas.REPO_PATH_SCHEMA}),
                 output=tool_schemas.STATUS_OUTPUT_SCHEMA,

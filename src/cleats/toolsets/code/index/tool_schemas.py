@@ -24,23 +24,23 @@ def _counts_schema(description: str) -> dict[str, Any]:
     return {"type": "object", "description": description, "additionalProperties": COUNT_SCHEMA}
 
 
-REPO_PATH_SCHEMA: Final = text_argument("A folder of the repository; by default that around the server.")
+REPO_PATH_SCHEMA: Final = text_argument("Folder of the repository [default: that of the server].")
 
 BUILD_ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "repoPath": REPO_PATH_SCHEMA,
     "mode": choice_argument(
-        "What to index besides what the index has: prose are documents and takes extracted-"
-        "prose (comments and docstrings) along, records are logs and findings.",
+        "What to index, in addition to existing content: prose (documents, includes extracted-prose), "
+        "extracted-prose (comments and docstrings), records (logs and findings).",
         ("all", "code", "prose", "extracted-prose", "records"),
         default="all",
     ),
-    "incremental": flag_argument("Read only what has changed; the result is that of a full build."),
-    "sqlite": flag_schema(
-        "Make, or with false drop, the index for the backend sqlite-fts; by default it stays as it is."
+    "incremental": flag_argument("Read only changed files; the result equals a full build."),
+    "sqlite": flag_schema("Create (true) or drop (false) the index for the backend sqlite-fts [default: unchanged]."),
+    "stubEmbeddings": flag_argument("Omit the vectors; searches then use words only."),
+    "useArtifacts": flag_argument("Start from an exported index, if artifactsDir has one."),
+    "artifactsDir": text_argument(
+        "With useArtifacts: folder written by `cleats index export` [default: ci-artifacts]."
     ),
-    "stubEmbeddings": flag_argument("Leave out the vectors; searches of this index then go by words alone."),
-    "useArtifacts": flag_argument("Begin from an index that was built elsewhere, if artifactsDir has one."),
-    "artifactsDir": text_argument("With useArtifacts: folder of `cleats index export`; ci-artifacts by default."),
 }
 
 _CONTENT_SCHEMAS: Final = {

@@ -320,11 +320,11 @@ class SearchTool:
                 version=3,
                 title="Search code",
                 description=(
-                    "Search an index of a repository for functions, classes, documents and comments: by words, name or"
-                    " meaning, and by some sixty filters on what code calls, reads, returns or throws, where it is, who"
-                    " wrote it and what risk it has. Filters are combined with AND. Returns places and scores, best"
-                    " first. Search with context=1 to see the matching code at once; output=full adds every fact, up"
-                    " to 20,000 tokens. For quick questions find_code is shorter."
+                    "Search the index of a repository for functions, classes, documents and comments, by words, name "
+                    "or meaning, and with some sixty filters on what code calls, reads, returns or throws, its path, "
+                    "author and risk. Filters are combined with AND. Returns places and scores, best first. Use "
+                    "context=1 to see the matching code; output=full adds all facts, up to 20,000 tokens. For quick "
+                    "questions, find_code is shorter."
                 ),
                 input=make_input_schema(),
                 list_arguments=LIST_ARGUMENTS,
