@@ -913,6 +913,7 @@ def test_a_report_as_json_has_every_fact() -> None:
             "message": "`minLength` is new: 1.",
             "proof": "proved",
             "witness": {"a": ""},
+            "effect": "refused",
         }
     ]
 

@@ -64,6 +64,8 @@ def _format_finding(finding: ContractFinding) -> Iterator[str]:
 
 
 def _describe_witness(finding: ContractFinding) -> str:
+    if finding.witness is not None and not finding.witness.is_refused:
+        return "Used before, unknown now" if finding.rule.id.startswith("INPUT_") else "Answered before, unknown now"
     if finding.rule.id.startswith("INPUT_"):
         return "Accepted before, refused now"
     return "Possible now, forbidden before"
