@@ -29,7 +29,6 @@ from cleats.cli.contract_files import (
 from cleats.cli.contract_options import (
     ReportStyle,
     check_rule_names,
-    print_rule_explanation,
     reject_options,
     with_server_options,
     with_style_options,
@@ -49,14 +48,6 @@ def _path_option(name: str, default: Path, about: str) -> Callable[[Any], Any]:
 
 
 @click.group()
-@click.option(
-    "--explain",
-    metavar="RULE",
-    callback=print_rule_explanation,
-    expose_value=False,
-    is_eager=True,
-    help="Say what a rule means, and leave.",
-)
 def contract() -> None:
     """Snapshot, compare and check tool contracts.
 
@@ -350,19 +341,11 @@ def explain(rule: str) -> None:
 
 
 @contract.command()
-@click.argument(
-    "rule", required=False, callback=check_rule_names, shell_complete=completion.make_completer(lambda: RULES)
-)
-def rules(rule: str | None) -> None:
-    """List the rules, or explain one.
+def rules() -> None:
+    """List the rules, with the version bump that each needs.
 
-    Examples:
-      cleats contract rules
-      cleats contract rules INPUT_NARROWED
+    Example: cleats contract rules
     """
-    if rule is not None:
-        click.echo(explain_rule(RULES[rule]))
-        return
     rows = [
         (listed_rule.level.value, "+1" if listed_rule.integer else "", listed_rule.id, listed_rule.purpose)
         for listed_rule in RULES.values()

@@ -19,7 +19,6 @@ from cleats.contract.compat import (
     ContractPolicy,
     ContractReport,
     SnapshotError,
-    explain_rule,
     render_markdown,
     render_sarif,
     render_text,
@@ -142,15 +141,8 @@ def check_rule_names(_ctx: click.Context, _param: click.Parameter, names: Any) -
     """Reject the names of rules that do not exist."""
     for name in filter(None, names if isinstance(names, tuple) else [names]):
         if name not in RULES:
-            raise click.BadParameter(f"no rule is called {name!r}; see: cleats contract rules")
+            raise click.BadParameter(f"unknown rule {name!r}; list them with: cleats contract rules")
     return names
-
-
-def print_rule_explanation(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
-    """Print the explanation of a rule and exit."""
-    if name is not None and not ctx.resilient_parsing:
-        click.echo(explain_rule(RULES[check_rule_names(ctx, param, name)]))
-        ctx.exit()
 
 
 def _colour_line(line: str) -> str:
