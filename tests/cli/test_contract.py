@@ -172,7 +172,7 @@ def test_without_a_committed_contract_there_is_nothing_to_check(shell: ContractS
     result = shell.run("check")
 
     assert result.code == 2
-    assert "there is no contracts/tools.json here; --against says where" in result.stderr
+    assert "contracts/tools.json does not exist; name the file with --against" in result.stderr
 
 
 def test_a_missing_bump_is_refused_and_cannot_be_accepted(shell: ContractShell) -> None:
@@ -565,7 +565,7 @@ def test_the_servers_of_a_configuration_are_checked_by_its_rules(shell: Contract
     assert written.stderr == "Wrote agreed.json.\n"
     assert [result.code for result in (written, removed, narrowed, excepted, expired)] == [0, 0, 1, 0, 1]
     assert "minor  TOOL_REMOVED" in removed.stdout
-    assert "stock: the server is not what agreed.json says" in narrowed.stderr
+    assert "stock: the server differs from agreed.json" in narrowed.stderr
     assert "INPUT_NARROWED" not in excepted.stdout
 
 

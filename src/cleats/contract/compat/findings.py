@@ -170,7 +170,7 @@ def describe_changed_keywords(old: dict[str, Any], new: dict[str, Any], keywords
         return "Something is allowed here now."
     names = sorted((old.keys() | new.keys()) - STRUCTURE_KEYWORDS) if keywords is None else keywords
     sentences = [_describe_keyword_change(name, old, new) for name in names]
-    return " ".join(filter(None, sentences)) or "What it refers to changed."
+    return " ".join(filter(None, sentences)) or "The schema that it refers to changed."
 
 
 def describe_value_change(old: Any, new: Any) -> str:

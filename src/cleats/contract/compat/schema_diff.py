@@ -67,7 +67,9 @@ def compare_schemas(old: Schema, new: Schema, side: ContractSide, *, strict: boo
     if is_same_json(old, new):
         return []
     if not (_is_usable(old) and _is_usable(new)):
-        change = SchemaChange(ChangeKind.UNDECIDED, "", "This is no JSON Schema that can be compared.")
+        change = SchemaChange(
+            ChangeKind.UNDECIDED, "", "This schema cannot be compared: it is not a valid JSON Schema of a known draft."
+        )
         return [_make_finding(change, side, Proof.UNPROVEN, None)]
     comparison = _SchemaComparison(to_plain_schema(old), to_plain_schema(new), side, strict=strict)
     return comparison.list_findings()
@@ -176,10 +178,12 @@ class _SchemaComparison:
 
     def _make_unnamed_change(self) -> SchemaChange:
         if self.verdict is CoverageVerdict.UNKNOWN:
-            return SchemaChange(ChangeKind.UNDECIDED, "", "Nobody can tell whether this is safe.")
+            return SchemaChange(
+                ChangeKind.UNDECIDED, "", "Neither a proof that this is safe was found, nor a value that it breaks."
+            )
         if self._side is ContractSide.INPUT:
-            return SchemaChange(ChangeKind.NARROWED, "", "Something that was accepted is refused.")
-        return SchemaChange(ChangeKind.WIDENED, "", "Something can be answered that could not be before.")
+            return SchemaChange(ChangeKind.NARROWED, "", "A value that was accepted before is refused now.")
+        return SchemaChange(ChangeKind.WIDENED, "", "A value can be answered now that was not possible before.")
 
     def _make_finding(self, change: SchemaChange) -> ContractFinding:
         if change.kind not in self._breaking_kinds | REMOVAL_KINDS:

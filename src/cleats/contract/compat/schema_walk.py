@@ -142,7 +142,7 @@ class SchemaWalk:
         )
         if unknown_keywords:
             message = describe_changed_keywords(old.body, new.body, unknown_keywords)
-            self._add_change(ChangeKind.UNKNOWN_KEYWORD, new.pointer, f"{message} Its meaning is not known.")
+            self._add_change(ChangeKind.UNKNOWN_KEYWORD, new.pointer, f"{message} Cleats does not know what it means.")
 
     def _classify_default_change(self, old: SchemaLocation, new: SchemaLocation) -> ChangeKind:
         if self.side is not ContractSide.INPUT:
