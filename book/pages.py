@@ -15,7 +15,7 @@ from pygments.util import ClassNotFound
 
 REPOSITORY_ROOT = Path(__file__).parents[1]
 
-PAGE_PATTERNS = ("README.md", "docs/*.md", "examples/*/README.md", "CHANGELOG.md")
+PAGE_PATTERNS = ("README.md", "docs/*.md", "docs/rules/*.md", "examples/*/README.md", "CHANGELOG.md")
 EXAMPLE_DATA_PAGES = frozenset({"examples/shop/README.md", "examples/launch/README.md"})
 """Files that are no pages but input of the examples."""
 

@@ -35,7 +35,7 @@ def complete_line(shell: Shell, line: str, **environ: str) -> list[str]:
         ("cleats client-config cursor --toolset as", ["plain,assets"]),
         ("cleats call check_", ["plain,check_status"]),
         ("cleats tools --show check_", ["plain,check_status"]),
-        ("cleats contract rules INPUT_REQUIRED_A", ["plain,INPUT_REQUIRED_ADDED"]),
+        ("cleats contract explain INPUT_REQUIRED_A", ["plain,INPUT_REQUIRED_ADDED"]),
         ("cleats show sr", ["file,sr"]),
         ("cleats assets validate sr", ["file,sr"]),
     ],

@@ -86,4 +86,4 @@ def test_the_hook_refuses_a_break(project: Path) -> None:
     broken = run_script(hook["entry"], project)
 
     assert (same.returncode, broken.returncode) == (0, 1)
-    assert "the server is not what lock.json says" in broken.stderr
+    assert "the server differs from lock.json" in broken.stderr

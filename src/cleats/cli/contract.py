@@ -29,7 +29,6 @@ from cleats.cli.contract_files import (
 from cleats.cli.contract_options import (
     ReportStyle,
     check_rule_names,
-    print_rule_explanation,
     reject_options,
     with_server_options,
     with_style_options,
@@ -49,14 +48,6 @@ def _path_option(name: str, default: Path, about: str) -> Callable[[Any], Any]:
 
 
 @click.group()
-@click.option(
-    "--explain",
-    metavar="RULE",
-    callback=print_rule_explanation,
-    expose_value=False,
-    is_eager=True,
-    help="Say what a rule means, and leave.",
-)
 def contract() -> None:
     """Snapshot, compare and check tool contracts.
 
@@ -156,20 +147,18 @@ def changelog(old: Path, new: Path, *, config_path: Path | None) -> None:
 @contract.command()
 @with_server_options
 @_path_option("--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot of our own contract, or of the toolset's.")
-@click.option(
-    "--against-ref", metavar="REF", help="Measure the bump against that file as it is in a git commit, say origin/main."
-)
+@click.option("--against-ref", metavar="REF", help="Compare with that file at a git commit, such as origin/main.")
 @_path_option("--lock", LOCK_FILE_PATH, "The lock file of another server.")
 @click.option("--accept", "--update", is_flag=True, help="Write the file; our own contract only with the right bump.")
 @click.option(
     "--fail-on",
     type=click.Choice(LEVEL_NAMES),
-    help="The least change of another server that is a problem. [default: patch]",
+    help="Lowest level of a change of another server that fails the check. [default: patch]",
 )
 @click.option(
     "--security",
     type=click.Choice(["fail", "warn"]),
-    help="Whether suspicious words of another server are a problem, whatever --fail-on says. [default: fail]",
+    help="Whether suspicious text of another server fails the check, regardless of --fail-on. [default: fail]",
 )
 @with_style_options
 @click.pass_obj
@@ -268,14 +257,14 @@ def _check_own_contract(
         if not style.print_report(base_snapshot, new_snapshot, path).ok:
             sys.exit(1)
     elif not accept:
-        raise UnusableInput(f"there is no {path} here; --against says where, --accept writes it")
+        raise UnusableInput(f"{path} does not exist; name the file with --against, or write it with --accept")
     for file_path, data in contract_files.items():
         if file_path.exists() and file_path.read_bytes() == data:
             continue
         if not accept:
             toolset_option = "" if toolset is None else f" --toolset {toolset}"
             accept_command = f"cleats contract check{toolset_option} --accept"
-            _exit_with_problem(f"{file_path} is not the current contract; run: {accept_command}")
+            _exit_with_problem(f"{file_path} differs from the current contract; run: {accept_command}")
         write_snapshot(file_path, json.loads(data))
 
 
@@ -315,7 +304,9 @@ def release(
     if not style.print_report(previous_snapshot, current_snapshot, release_path).ok:
         sys.exit(1)
     if release_path.exists() and not is_replacement and release_path.read_bytes() != encode_snapshot(current_snapshot):
-        _exit_with_problem(f"{release_path} has another contract; raise the version, or use --replace")
+        _exit_with_problem(
+            f"{release_path} records another contract; raise the version, or replace the file with --replace"
+        )
     write_snapshot(release_path, current_snapshot)
 
 
@@ -326,7 +317,7 @@ def _find_server_problem(
     current_snapshot = server.take_snapshot()
     if ref is None and not path.exists():
         if not accept:
-            raise UnusableInput(f"there is no {path}; write it with --update")
+            raise UnusableInput(f"{path} does not exist; write it with --update")
         write_snapshot(path, current_snapshot)
         return ""
     base_snapshot = load_snapshot(path) if ref is None else load_snapshot_at_ref(ref, path)
@@ -336,7 +327,7 @@ def _find_server_problem(
         return ""
     problem_count = threshold.count_problems(report)
     changes = f"{problem_count} change{'s' if problem_count > 1 else ''}"
-    return f"the server is not what {path} says ({changes}); --update agrees to it" if problem_count else ""
+    return f"the server differs from {path} ({changes}); run the check with --update to accept" if problem_count else ""
 
 
 @contract.command()
@@ -350,19 +341,11 @@ def explain(rule: str) -> None:
 
 
 @contract.command()
-@click.argument(
-    "rule", required=False, callback=check_rule_names, shell_complete=completion.make_completer(lambda: RULES)
-)
-def rules(rule: str | None) -> None:
-    """List the rules, or explain one.
+def rules() -> None:
+    """List the rules, with the version bump that each needs.
 
-    Examples:
-      cleats contract rules
-      cleats contract rules INPUT_NARROWED
+    Example: cleats contract rules
     """
-    if rule is not None:
-        click.echo(explain_rule(RULES[rule]))
-        return
     rows = [
         (listed_rule.level.value, "+1" if listed_rule.integer else "", listed_rule.id, listed_rule.purpose)
         for listed_rule in RULES.values()

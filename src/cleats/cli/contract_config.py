@@ -139,7 +139,7 @@ def load_config(path: Path | None) -> ContractConfig:
 def _check_names(path: Path, config: ContractConfig) -> None:
     for name in (*config.rules, *(item.rule for item in config.exceptions)):
         if name not in RULES:
-            raise UnusableInput(f"{path}: no rule is called {name!r}; see: cleats contract rules")
+            raise UnusableInput(f"{path}: unknown rule {name!r}; list them with: cleats contract rules")
     for name, server in config.servers.items():
         if (server.command is None) is (server.url is None):
             raise UnusableInput(f"{path}: servers.{name} needs either a command or a url")

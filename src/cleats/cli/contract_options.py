@@ -19,7 +19,6 @@ from cleats.contract.compat import (
     ContractPolicy,
     ContractReport,
     SnapshotError,
-    explain_rule,
     render_markdown,
     render_sarif,
     render_text,
@@ -73,16 +72,21 @@ def with_server_options(action: CommandFunction) -> CommandFunction:
     """Add the options that select the contract; `server` is None for our own and for that of a `toolset`."""
 
     @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
-    @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server, read it.")
+    @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server and read its contract.")
     @click.option("--url", metavar="URL", help="Read the MCP server at this address.")
-    @click.option("--header", metavar="'NAME: VALUE'", multiple=True, help="Sent to the URL.")
-    @click.option("--timeout", default=30.0, show_default=True, help="Seconds that may take.")
+    @click.option(
+        "--header",
+        metavar="'NAME: VALUE'",
+        multiple=True,
+        help="Header to send to the URL; may be given more than once.",
+    )
+    @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for the server.")
     @wraps(action)
     def run_action(
         *args: Any, command: str | None, url: str | None, header: tuple[str, ...], timeout: float, **options: Any
     ) -> None:
         if command is not None and url is not None:
-            raise click.UsageError("--server and --url are two servers; give one")
+            raise click.UsageError("--server and --url name two servers; give one of them")
         if command is not None or url is not None:
             reject_options("what is installed here", "toolset")
         if url is None:
@@ -104,7 +108,7 @@ def with_style_options(action: CommandFunction) -> CommandFunction:
     config_help = "Read rules and servers from this file. [default: cleats-contract.toml, if it is here]"
     ignore_help = "Leave this rule out; may be given more than once."
 
-    @click.option("--format", "shape", help="How the report is written.", **format_choice)
+    @click.option("--format", "shape", help="Format of the report.", **format_choice)
     @click.option("--ignore", metavar="RULE", multiple=True, callback=check_rule_names, help=ignore_help)
     @click.option("--strict", is_flag=True, help="Use the strict rule set, which allows no optional additions.")
     @click.option("--config", "config_path", type=click.Path(path_type=Path), help=config_help)
@@ -142,15 +146,8 @@ def check_rule_names(_ctx: click.Context, _param: click.Parameter, names: Any) -
     """Reject the names of rules that do not exist."""
     for name in filter(None, names if isinstance(names, tuple) else [names]):
         if name not in RULES:
-            raise click.BadParameter(f"no rule is called {name!r}; see: cleats contract rules")
+            raise click.BadParameter(f"unknown rule {name!r}; list them with: cleats contract rules")
     return names
-
-
-def print_rule_explanation(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
-    """Print the explanation of a rule and exit."""
-    if name is not None and not ctx.resilient_parsing:
-        click.echo(explain_rule(RULES[check_rule_names(ctx, param, name)]))
-        ctx.exit()
 
 
 def _colour_line(line: str) -> str:

@@ -302,7 +302,7 @@ def test_a_finding_says_in_words_what_is_true() -> None:
         "INPUT_NARROWED": "Names that are not listed are refused now.",
         "SERVER_CHANGED": '`version` was "1" and is "2".',
         "TITLE_CHANGED": 'Is new: "Search".',
-        "ANNOTATION_SAFER": "By its annotations it no longer reaches outside.",
+        "ANNOTATION_SAFER": "Its annotations no longer say that it reaches outside systems.",
     }
 
 
@@ -913,6 +913,7 @@ def test_a_report_as_json_has_every_fact() -> None:
             "message": "`minLength` is new: 1.",
             "proof": "proved",
             "witness": {"a": ""},
+            "effect": "refused",
         }
     ]
 

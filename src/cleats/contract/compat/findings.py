@@ -28,10 +28,12 @@ class Proof(StrEnum):
 class Witness:
     """A value on which the two contracts disagree.
 
-    For an input: accepted before, refused now. For an output: possible now, forbidden before.
+    For an input: accepted before, refused now. For an output: possible now, forbidden before. One that
+    is not refused shows a property that is gone: accepted before, and unknown now.
     """
 
     instance: Any
+    is_refused: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,7 @@ class ContractFinding:
             body["affects"] = list(self.affects)
         if self.witness is not None:
             body["witness"] = self.witness.instance
+            body["effect"] = "refused" if self.witness.is_refused else "lost"
         if self.text_change is not None:
             body["text"] = {"old": self.text_change.old, "new": self.text_change.new}
         return body
@@ -141,6 +144,8 @@ class SchemaChange:
     message: str
     name: str | None = None
     text_change: TextChange | None = None
+    old_pointer: str | None = None
+    """The location in the old schema, if it is another one."""
 
 
 MAX_SHOWN_CHARACTERS: Final = 60
@@ -165,7 +170,7 @@ def describe_changed_keywords(old: dict[str, Any], new: dict[str, Any], keywords
         return "Something is allowed here now."
     names = sorted((old.keys() | new.keys()) - STRUCTURE_KEYWORDS) if keywords is None else keywords
     sentences = [_describe_keyword_change(name, old, new) for name in names]
-    return " ".join(filter(None, sentences)) or "What it refers to changed."
+    return " ".join(filter(None, sentences)) or "The schema that it refers to changed."
 
 
 def describe_value_change(old: Any, new: Any) -> str:

@@ -5,12 +5,12 @@ and a change to it can never be called safe.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
 from cleats.contract.arguments import RESERVED_KEYWORD
-from cleats.contract.pointer import split_pointer
+from cleats.contract.pointer import join_pointer, split_pointer
 
 Schema: TypeAlias = dict[str, Any] | bool
 
@@ -39,6 +39,7 @@ ASSERTION_KEYWORDS: Final = frozenset(
 )
 """Keywords that the prover judges together, at their location."""
 
+DEFINITION_KEYWORDS: Final = ("$defs", "definitions")
 SCHEMA_MAP_KEYWORDS: Final = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 SCHEMA_LIST_KEYWORDS: Final = ("allOf", "anyOf", "oneOf", "prefixItems")
 SINGLE_SCHEMA_KEYWORDS: Final = (
@@ -108,6 +109,28 @@ def walk_schemas(schema: Schema) -> Iterator[Schema]:
         yield from walk_schemas(part)
 
 
+def map_subschemas(schema: dict[str, Any], change: Callable[[Schema, tuple[str | int, ...]], Schema]) -> dict[str, Any]:
+    """Return a schema with each schema directly inside it changed; `change` also gets its place."""
+    result = dict(schema)
+    for keyword in (*SCHEMA_MAP_KEYWORDS, *SCHEMA_LIST_KEYWORDS, *SINGLE_SCHEMA_KEYWORDS):
+        value = result.get(keyword)
+        if isinstance(value, dict) and keyword in SCHEMA_MAP_KEYWORDS:
+            result[keyword] = {
+                name: change(part, (keyword, name)) if is_schema(part) else part for name, part in value.items()
+            }
+        elif isinstance(value, list):
+            result[keyword] = [
+                change(part, (keyword, index)) if is_schema(part) else part for index, part in enumerate(value)
+            ]
+        elif isinstance(value, dict | bool):
+            result[keyword] = change(value, (keyword,))
+    return result
+
+
+def is_schema(value: Any) -> bool:
+    return isinstance(value, dict | bool)
+
+
 def has_references(schema: Schema) -> bool:
     """Return True if the schema has references, so that equal texts may differ in meaning."""
     return any(
@@ -139,11 +162,20 @@ def follow_pointer(root: Any, pointer: str) -> Any:
     return node
 
 
+def replace_at_pointer(root: Any, pointer: str, part: Any) -> Any:
+    """Return a copy of a document with another part at a pointer that leads to one."""
+    tokens = split_pointer(pointer)
+    if not tokens:
+        return part
+    holder = follow_pointer(root, join_pointer(tokens[:-1]))
+    copy: Any = [*holder] if isinstance(holder, list) else {**holder}
+    copy[int(tokens[-1]) if isinstance(copy, list) else tokens[-1]] = part
+    return replace_at_pointer(root, join_pointer(tokens[:-1]), copy)
+
+
 def is_recursive(root: Schema) -> bool:
     """Return True if any schema of a document refers to itself, directly or indirectly."""
-    next_refs_by_ref = {
-        ref: _collect_references(resolve_reference(root, ref) or {}) for ref in _collect_references(root)
-    }
+    next_refs_by_ref = {ref: list_references(resolve_reference(root, ref) or {}) for ref in list_references(root)}
 
     def leads_back(start: str, ref: str, visited: set[str]) -> bool:
         next_refs = next_refs_by_ref.get(ref, set()) - visited
@@ -153,7 +185,8 @@ def is_recursive(root: Schema) -> bool:
     return any(leads_back(ref, ref, set()) for ref in next_refs_by_ref)
 
 
-def _collect_references(schema: Schema) -> set[str]:
+def list_references(schema: Schema) -> set[str]:
+    """Return every reference inside a schema, dynamic ones too."""
     parts = (part for part in walk_schemas(schema) if isinstance(part, dict))
     return {str(part[keyword]) for part in parts for keyword in REFERENCE_KEYWORDS if keyword in part}
 
@@ -162,7 +195,7 @@ def pick_definitions(root: Schema) -> dict[str, Any]:
     """Return the parts of a document that references need, to accompany a part cut out of it."""
     if isinstance(root, bool):
         return {}
-    return {key: root[key] for key in ("$defs", "definitions") if key in root}
+    return {key: root[key] for key in DEFINITION_KEYWORDS if key in root}
 
 
 def pair_branches(old: Sequence[Schema], new: Sequence[Schema]) -> list[tuple[int, int]] | None:
@@ -213,6 +246,21 @@ def list_types(schema: dict[str, Any]) -> list[str]:
     """Return the types that a schema allows; all of them if it does not say."""
     stated_types = schema.get("type", JSON_TYPES)
     return [stated_types] if isinstance(stated_types, str) else list(stated_types)
+
+
+def list_possible_types(schema: dict[str, Any]) -> list[str]:
+    """Return the types that a schema allows, also by the values that it lists."""
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if "type" in schema or not isinstance(values, list):
+        return list_types(schema)
+    return sorted({_get_json_type(value) for value in values})
+
+
+def _get_json_type(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else "boolean"
+    names = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+    return names[type(value)]
 
 
 # The property names that a schema mentions

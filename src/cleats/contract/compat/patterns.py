@@ -40,6 +40,22 @@ def find_unmatched_text(pattern: str, other: str | None) -> str | None:
     return _find_shortest_text(automaton if other is None else automaton.difference(_build_automaton(other)))
 
 
+def find_text(wanted: tuple[str, ...], unwanted: tuple[str, ...], least_characters: int) -> str | None:
+    """Return a short text that matches all of some patterns and none of others; None if there is none.
+
+    Raises:
+        UnsupportedPatternError: One of the patterns cannot be decided, or the text would be too long.
+    """
+    if least_characters > MAX_REPETITIONS:
+        raise UnsupportedPatternError(str(least_characters))
+    automaton = _build_automaton(f"^(?:[^a]|a){{{least_characters},}}" if least_characters else "")
+    for pattern in wanted:
+        automaton = automaton.intersection(_build_automaton(pattern))
+    for pattern in unwanted:
+        automaton = automaton.difference(_build_automaton(pattern))
+    return _find_shortest_text(automaton)
+
+
 def _find_shortest_text(automaton: Any) -> str | None:
     """Return the shortest text that an automaton accepts, or None."""
     characters = {

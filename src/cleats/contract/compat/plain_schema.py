@@ -5,20 +5,21 @@ target is not found keeps its text, and a comparison that meets it stays unprove
 """
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
 from cleats.contract.compat.keywords import (
-    SCHEMA_LIST_KEYWORDS,
-    SCHEMA_MAP_KEYWORDS,
-    SINGLE_SCHEMA_KEYWORDS,
+    DEFINITION_KEYWORDS,
     Schema,
     follow_pointer,
     is_annotation,
+    is_schema,
+    list_references,
+    map_subschemas,
+    resolve_reference,
     walk_schemas,
 )
-from cleats.contract.pointer import join_pointer
+from cleats.contract.pointer import join_pointer, split_pointer
 
 DRAFTS: Final = {
     **{f"json-schema.org/draft-0{number}/schema": number for number in (4, 6, 7)},
@@ -61,7 +62,31 @@ def _read_draft(schema: dict[str, Any]) -> int | None:
 def to_plain_schema(schema: Schema) -> Schema:
     """Return a document in its plain form; one of an unknown draft is returned as it is."""
     draft = find_draft(schema)
-    return schema if draft is None else _ReferenceRewriter(_modernize(schema, draft)).rewrite()
+    if draft is None:
+        return schema
+    return _drop_unused_definitions(_ReferenceRewriter(_modernize(schema, draft)).rewrite())
+
+
+def _drop_unused_definitions(root: Schema) -> Schema:
+    """Return a plain document without the definitions that nothing leads to: they cannot change its meaning."""
+    if isinstance(root, bool):
+        return root
+    body = {keyword: value for keyword, value in root.items() if keyword not in DEFINITION_KEYWORDS}
+    waiting, followed = list_references(body), {"#"}
+    while waiting - followed:
+        ref = (waiting - followed).pop()
+        followed.add(ref)
+        target = resolve_reference(root, ref)
+        if target is None:  # it might lead anywhere, a dynamic one to every anchor
+            return root
+        waiting |= list_references(target)
+    used = {tuple(split_pointer(unquote(ref[1:]))[:2]) for ref in followed}
+    definitions = {
+        keyword: {name: part for name, part in root[keyword].items() if (keyword, name) in used}
+        for keyword in DEFINITION_KEYWORDS
+        if isinstance(root.get(keyword), dict)
+    }
+    return {**body, **{keyword: parts for keyword, parts in definitions.items() if parts}}
 
 
 # Older drafts
@@ -92,7 +117,7 @@ def _modernize(schema: Schema, draft: int) -> Schema:
     names = result.get("propertyNames")
     if isinstance(names, dict) and names.get("type") == "string":  # every name is one
         result["propertyNames"] = {keyword: value for keyword, value in names.items() if keyword != "type"}
-    return _map_subschemas(result, lambda part, _tokens: _modernize(part, draft))
+    return map_subschemas(result, lambda part, _tokens: _modernize(part, draft))
 
 
 def _convert_exclusive_limits(schema: dict[str, Any]) -> None:
@@ -120,30 +145,6 @@ def _convert_dependencies(schema: dict[str, Any]) -> None:
         schema["dependentRequired"] = {**schema.get("dependentRequired", {}), **names}
     if schemas:
         schema["dependentSchemas"] = {**schema.get("dependentSchemas", {}), **schemas}
-
-
-def _map_subschemas(
-    schema: dict[str, Any], change: Callable[[Schema, tuple[str | int, ...]], Schema]
-) -> dict[str, Any]:
-    """Return a schema with each schema directly inside it changed; `change` also gets its place."""
-    result = dict(schema)
-    for keyword in (*SCHEMA_MAP_KEYWORDS, *SCHEMA_LIST_KEYWORDS, *SINGLE_SCHEMA_KEYWORDS):
-        value = result.get(keyword)
-        if isinstance(value, dict) and keyword in SCHEMA_MAP_KEYWORDS:
-            result[keyword] = {
-                name: change(part, (keyword, name)) if _is_schema(part) else part for name, part in value.items()
-            }
-        elif isinstance(value, list):
-            result[keyword] = [
-                change(part, (keyword, index)) if _is_schema(part) else part for index, part in enumerate(value)
-            ]
-        elif isinstance(value, dict | bool):
-            result[keyword] = change(value, (keyword,))
-    return result
-
-
-def _is_schema(value: Any) -> bool:
-    return isinstance(value, dict | bool)
 
 
 # References
@@ -175,7 +176,7 @@ class _ReferenceRewriter:
                 self._pointers[f"{base}#{anchor}"] = pointer
                 self._dynamic_anchors[anchor] += keyword == "$dynamicAnchor"
         self._bases[pointer] = base
-        _map_subschemas(schema, lambda part, tokens: self._collect_names(part, pointer + join_pointer(tokens), base))
+        map_subschemas(schema, lambda part, tokens: self._collect_names(part, pointer + join_pointer(tokens), base))
         return schema
 
     def rewrite(self, schema: Schema | None = None, pointer: str = "") -> Schema:
@@ -191,12 +192,12 @@ class _ReferenceRewriter:
         dynamic_ref = result.get("$dynamicRef")
         if isinstance(dynamic_ref, str) and "$ref" not in result and self._is_unique(urldefrag(dynamic_ref).fragment):
             target = self._resolve(dynamic_ref, base)
-            if target.startswith("#") and _is_schema(follow_pointer(self._root, unquote(target[1:]))):
+            if target.startswith("#") and is_schema(follow_pointer(self._root, unquote(target[1:]))):
                 del result["$dynamicRef"]
                 result["$ref"] = target
         if self._is_unique(str(result.get("$dynamicAnchor"))):
             result.pop("$dynamicAnchor", None)
-        return _map_subschemas(result, lambda part, tokens: self.rewrite(part, pointer + join_pointer(tokens)))
+        return map_subschemas(result, lambda part, tokens: self.rewrite(part, pointer + join_pointer(tokens)))
 
     def _is_unique(self, dynamic_anchor: str) -> bool:
         return self._dynamic_anchors[dynamic_anchor] <= 1
@@ -212,6 +213,6 @@ class _ReferenceRewriter:
             pointer = self._pointers.get(f"{uri}#{fragment}")
         else:
             pointer = self._pointers[uri] + fragment if uri in self._pointers else None
-        if pointer is None or not _is_schema(follow_pointer(self._root, pointer)):
+        if pointer is None or not is_schema(follow_pointer(self._root, pointer)):
             return UNRESOLVED_PREFIX + ref if ref.startswith("#") else ref
         return "#" + quote(pointer, safe=POINTER_SAFE_CHARACTERS)

@@ -64,6 +64,8 @@ def _format_finding(finding: ContractFinding) -> Iterator[str]:
 
 
 def _describe_witness(finding: ContractFinding) -> str:
+    if finding.witness is not None and not finding.witness.is_refused:
+        return "Used before, unknown now" if finding.rule.id.startswith("INPUT_") else "Answered before, unknown now"
     if finding.rule.id.startswith("INPUT_"):
         return "Accepted before, refused now"
     return "Possible now, forbidden before"
@@ -113,18 +115,6 @@ def _escape_table_cell(text: str) -> str:
         flat = flat.replace(character, f"\\{character}")
     # A comment inside breaks addresses and mentions, which cannot be escaped.
     return flat.replace("<", "&lt;").replace("@", "@<!-- -->").replace("://", ":<!-- -->//")
-
-
-def explain_rule(rule: ContractRule) -> str:
-    """Describe a rule: what it means, the bump it requires, an example, and what to do."""
-    bump = f"needs a {rule.level} bump" if rule.level is not BumpLevel.NONE else "needs no bump"
-    lines = [rule.id, "", f"  {rule.purpose}", "", f"  The contract's version {bump}."]
-    if rule.integer:
-        lines.append("  The schemaVersion of each tool that it touches has to rise.")
-    if rule.security:
-        lines.append("  It belongs to the security class, which has a threshold of its own.")
-    lines += ["", f"  What to do: {rule.fix}", "", f"  Before: {rule.before}", f"  After:  {rule.after}"]
-    return "\n".join(lines)
 
 
 SARIF_LEVELS: Final = {FindingSeverity.ERROR: "error", FindingSeverity.WARNING: "warning", FindingSeverity.INFO: "note"}

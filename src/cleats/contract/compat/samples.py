@@ -1,7 +1,6 @@
 """Values that a schema might accept, made to tell two schemas apart."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain, islice, zip_longest
 from typing import Any, Final
 
@@ -10,39 +9,19 @@ import jsonschema_rs
 from cleats.contract.compat.keywords import (
     Schema,
     encode_canonical,
-    list_announced_names,
     list_types,
     resolve_reference,
-    walk_schemas,
 )
-from cleats.contract.compat.patterns import UnsupportedPatternError, find_unmatched_text
+from cleats.contract.compat.sample_pool import SAMPLE_NUMBERS, SAMPLE_TEXTS, SamplePool, drop_duplicates
 
 MAX_VALUES_PER_LOCATION: Final = 100
 """The number of values tried for one location in a schema."""
-
-MAX_COMPARED_PATTERNS: Final = 40
-"""The number of pairs of patterns for which a text is made that tells them apart."""
-
-MAX_MULTIPLES: Final = 8
-"""The number of multiples of a `multipleOf` that are tried."""
 
 MAX_OBJECT_DEPTH: Final = 6
 """The nesting depth of sample objects; recursive schemas would never end."""
 
 MAX_FILLERS: Final = 20
 """The number of properties added to a sample that has too few."""
-
-MAX_SAMPLE_LENGTH: Final = 2000
-"""In characters or items: a higher limit is not tried, since its witness would be unreadable."""
-
-SAMPLE_TEXTS: Final = (
-    *("a", "", "A", "0", "a-b", "a_b", "a.b", "a/b", "a b", "aa", "é", "a1", "1a", "-", "/a"),
-    *("2020-01-01", "2020-01-01T00:00:00Z", "00:00:00Z", "P1D", "https://example.org/"),
-    *("a@example.org", "example.org", "127.0.0.1", "::1", "00000000-0000-4000-8000-000000000000"),
-)
-"""One of each kind that patterns and formats commonly require."""
-
-SAMPLE_NUMBERS: Final = (0, 1, -1, 2, 0.5, 10, 1000000)
 
 
 class SampleMaker:
@@ -52,28 +31,10 @@ class SampleMaker:
     the same shape): where both are equal, one value is as good as another.
     """
 
-    def __init__(self, small: Schema, large: Schema) -> None:
+    def __init__(self, small: Schema, large: Schema, pool: SamplePool) -> None:
         self._root = small
         self._other_root = large
-        parts = [part for root in (small, large) for part in walk_schemas(root) if isinstance(part, dict)]
-        limits = [value for part in parts for value in part.values() if _is_number(value)]
-        steps = [part["multipleOf"] for part in parts if _is_number(part.get("multipleOf"))]
-        multiples = (step * count for step in steps for count in range(1, MAX_MULTIPLES + 1))
-        self._numbers = _list_distinct(
-            chain(SAMPLE_NUMBERS, *((number, number - 1, number + 1) for number in limits), multiples)
-        )
-        length_candidates = _list_distinct(
-            chain(*((number + 1, number, number - 1) for number in limits), SAMPLE_NUMBERS)
-        )
-        self._lengths = [
-            number for number in length_candidates if isinstance(number, int) and 0 <= number <= MAX_SAMPLE_LENGTH
-        ]
-        mentioned_values = _list_distinct(chain.from_iterable(map(_list_mentioned_values, parts)))
-        texts = [*_list_pattern_texts(small, large), *(value for value in mentioned_values if isinstance(value, str))]
-        long_texts = ("a" * length for length in self._lengths)
-        self._texts = _list_distinct(chain(SAMPLE_TEXTS, texts, (f"{text_value}x" for text_value in texts), long_texts))
-        names = (name for part in parts for name in _list_property_names(part))
-        self._names = _list_distinct(chain(names, _list_pattern_names(small, large), ["other"]))
+        self._pool = pool
         self._values_by_location: dict[tuple[int, int, int], tuple[Schema, Schema, Sequence[Any]]] = {}
 
     def list_values(self, schema: Schema, counterpart: Schema, depth: int = MAX_OBJECT_DEPTH) -> Sequence[Any]:
@@ -101,7 +62,7 @@ class SampleMaker:
             self._make_typed_values(flat_schema, flat_counterpart, kind, depth) for kind in list_types(flat_schema)
         )
         values = chain(self._list_constants(flat_schema), _interleave(*series))
-        return list(islice(_drop_duplicates(values), value_limit * 20 if depth == MAX_OBJECT_DEPTH else value_limit))
+        return list(islice(drop_duplicates(values), value_limit * 20 if depth == MAX_OBJECT_DEPTH else value_limit))
 
     def _flatten_schema(self, schema: dict[str, Any], root: Schema, depth: int = MAX_OBJECT_DEPTH) -> dict[str, Any]:
         """Follow references and merge conjunctions and conditions, as far as possible."""
@@ -131,9 +92,9 @@ class SampleMaker:
         makers: dict[str, Callable[[], Iterable[Any]]] = {
             "object": lambda: self._make_objects(schema, counterpart, depth),
             "array": lambda: self._make_arrays(schema, counterpart, depth),
-            "string": lambda: self._texts,
-            "integer": lambda: [number for number in self._numbers if number == int(number)],
-            "number": lambda: self._numbers,
+            "string": lambda: self._pool.texts,
+            "integer": lambda: [number for number in self._pool.numbers if number == int(number)],
+            "number": lambda: self._pool.numbers,
             "boolean": lambda: [True, False],
             "null": lambda: [None],
         }
@@ -196,12 +157,12 @@ class SampleMaker:
         self, base: dict[str, Any], schema: dict[str, Any], values: Sequence[Any]
     ) -> Iterator[dict[str, Any]]:
         """Yield objects with names that the schema does not list, one and many."""
-        unlisted_names = [name for name in self._names if name not in schema.get("properties", {})]
+        unlisted_names = [name for name in self._pool.names if name not in schema.get("properties", {})]
         if not values:
             return
-        for name in [*unlisted_names, *self._texts[:8]]:
+        for name in [*unlisted_names, *self._pool.texts[:8]]:
             yield from _set_property(base, name, values)
-        for count in self._lengths:
+        for count in self._pool.lengths:
             yield {**base, **{f"other{index}": values[0] for index in range(count - len(base))}}
 
     def _make_arrays(self, schema: dict[str, Any], counterpart: dict[str, Any], depth: int) -> Iterator[list[Any]]:
@@ -230,7 +191,7 @@ class SampleMaker:
 
     def _make_long_arrays(self, first_items: list[Any], rest: Sequence[Any]) -> Iterator[list[Any]]:
         """Yield arrays of every length that is a limit, with different and with equal items."""
-        for length in self._lengths if rest else ():
+        for length in self._pool.lengths if rest else ():
             missing = length - len(first_items)
             yield [*first_items, *(rest[index % len(rest)] for index in range(missing))]
             yield [*first_items, *(rest[0] for _ in range(missing))]
@@ -275,49 +236,6 @@ def _make_checker(schema: dict[str, Any]) -> Callable[[Any], bool]:
         return lambda _: True
 
 
-def _list_pattern_texts(small: Schema, large: Schema) -> Iterator[str]:
-    """Yield texts that tell the patterns of the two schemas apart, and texts that match them."""
-    return _tell_patterns_apart(*(_collect_patterns(schema, "pattern") for schema in (small, large)))
-
-
-def _list_pattern_names(small: Schema, large: Schema) -> Iterator[str]:
-    """Yield names that tell the patterns for properties apart."""
-    return _tell_patterns_apart(*(_collect_patterns(schema, "patternProperties") for schema in (small, large)))
-
-
-def _collect_patterns(schema: Schema, keyword: str) -> list[str]:
-    parts = (part[keyword] for part in walk_schemas(schema) if isinstance(part, dict) and keyword in part)
-    return _list_distinct(chain.from_iterable([value] if isinstance(value, str) else value for value in parts))
-
-
-def _tell_patterns_apart(patterns: Sequence[str], others: Sequence[str]) -> Iterator[str]:
-    pairs = [(one, other) for one in patterns for other in others if one != other]
-    pairs += [(one, other) for other, one in pairs]
-    singles: list[tuple[str, str | None]] = [(one, None) for one in (*patterns, *others)]
-    for one, other in islice(chain(pairs, singles), MAX_COMPARED_PATTERNS):
-        with suppress(UnsupportedPatternError):
-            if (text := find_unmatched_text(one, other)) is not None:
-                yield text
-
-
-def _list_mentioned_values(part: dict[str, Any]) -> Iterator[Any]:
-    """Yield the values that a schema mentions."""
-    yield from (part[keyword] for keyword in ("const", "default") if keyword in part)
-    for keyword in ("enum", "examples"):
-        yield from part[keyword] if isinstance(part.get(keyword), list) else []
-
-
-def _list_property_names(part: dict[str, Any]) -> Iterator[str]:
-    for keyword in ("properties", "dependentSchemas", "dependentRequired"):
-        yield from part[keyword] if isinstance(part.get(keyword), dict) else ()
-    yield from part["required"] if isinstance(part.get("required"), list) else ()
-    yield from list_announced_names(part)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _get_minimum(schema: dict[str, Any]) -> int:
     """Return the least number of properties, as far as a sample is that large."""
     return min(int(schema.get("minProperties", 0)), MAX_FILLERS)
@@ -336,16 +254,3 @@ def _interleave(*series: Iterable[Any]) -> Iterator[Any]:
                 yield next(values)
             except StopIteration:
                 iterators.remove(values)
-
-
-def _drop_duplicates(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield each value once, in the original order."""
-    encoded_values = set()
-    for value in values:
-        if (encoded := encode_canonical(value)) not in encoded_values:
-            encoded_values.add(encoded)
-            yield value
-
-
-def _list_distinct(values: Iterable[Any]) -> list[Any]:
-    return list(_drop_duplicates(values))

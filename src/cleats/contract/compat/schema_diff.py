@@ -4,24 +4,37 @@ A change is safe only when it is proved: by the prover as a whole, or part by pa
 Everything else is breaking, and is reported with a witness where one can be found.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import jsonschema_rs
 
 from cleats.contract.compat.containment import CoverageVerdict, check_coverage
 from cleats.contract.compat.findings import ChangeKind, ContractFinding, ContractSide, Proof, SchemaChange, Witness
-from cleats.contract.compat.keywords import Schema, is_same_json
+from cleats.contract.compat.keywords import Schema, follow_pointer, is_same_json, is_schema, replace_at_pointer
 from cleats.contract.compat.plain_schema import find_draft, to_plain_schema
 from cleats.contract.compat.rules import RULES
 from cleats.contract.compat.schema_walk import SchemaWalk
-from cleats.contract.compat.witness import RefusalPredicate, RefusalReason, SchemaDisagreement, find_disagreements
+from cleats.contract.compat.witness import (
+    RefusalPredicate,
+    RefusalReason,
+    SchemaDisagreement,
+    WitnessSearch,
+    find_disagreements,
+)
+from cleats.contract.pointer import join_pointer, split_pointer
 
 MAX_TRIED_WITNESSES: Final = 400
 """The number of witnesses examined in the search for one per change of a schema."""
+
+MAX_BUILT_WITNESSES: Final = 400
+"""The number of values that are built for a change on which no sample disagrees."""
+
+MAX_COMPARED_WITNESSES: Final = 20
+"""The number of built values of which the one is taken that shows the change best."""
 
 WIDENING_KINDS: Final = frozenset(
     {ChangeKind.TYPE_CHANGED, ChangeKind.WIDENED, ChangeKind.REQUIRED_REMOVED, ChangeKind.UNDECIDED}
@@ -54,10 +67,12 @@ def compare_schemas(old: Schema, new: Schema, side: ContractSide, *, strict: boo
     if is_same_json(old, new):
         return []
     if not (_is_usable(old) and _is_usable(new)):
-        change = SchemaChange(ChangeKind.UNDECIDED, "", "This is no JSON Schema that can be compared.")
+        change = SchemaChange(
+            ChangeKind.UNDECIDED, "", "This schema cannot be compared: it is not a valid JSON Schema of a known draft."
+        )
         return [_make_finding(change, side, Proof.UNPROVEN, None)]
     comparison = _SchemaComparison(to_plain_schema(old), to_plain_schema(new), side, strict=strict)
-    return [comparison.make_finding(change) for change in comparison.list_changes()]
+    return comparison.list_findings()
 
 
 def make_late_finding(side: ContractSide, seconds: float) -> ContractFinding:
@@ -75,26 +90,66 @@ class _SchemaComparison:
 
     def __init__(self, old: Schema, new: Schema, side: ContractSide, *, strict: bool) -> None:
         self._side = side
+        self._old, self._new = old, new
         self._walk = SchemaWalk(old, new, side, strict).run()
         self._small, self._large = side.order_pair(self._walk.additions.add_optional_names(old, new), new)
         self._disagreements: list[tuple[SchemaDisagreement, Any]] = []
         self.verdict = check_coverage(self._large, self._small)
         self._is_proved_by_parts = False
+        # Below a `oneOf`, an accepted addition can admit a value that was refused before.
+        self._pairs = ((self._small, self._large), side.order_pair(old, new))
         if self.verdict is not CoverageVerdict.YES:
-            # Below a `oneOf`, an accepted addition can admit a value that was refused before.
-            original_pair = side.order_pair(old, new)
-            candidates = find_disagreements(self._small, self._large, original_pair)
-            self._disagreements = list(islice(candidates, MAX_TRIED_WITNESSES))
+            self._disagreements = list(islice(find_disagreements(*self._pairs[0], self._pairs[1]), MAX_TRIED_WITNESSES))
+        if self.verdict is CoverageVerdict.UNKNOWN and not self._disagreements and not self._walk.sound:
+            self._disagreements = list(islice(self._search.find_disagreements("", MAX_BUILT_WITNESSES), 1))
         if self.verdict is CoverageVerdict.UNKNOWN and self._disagreements:
             self.verdict = CoverageVerdict.NO
         elif self.verdict is CoverageVerdict.UNKNOWN and self._walk.sound:
             self.verdict, self._is_proved_by_parts = CoverageVerdict.YES, True
 
+    @cached_property
+    def _search(self) -> WitnessSearch:
+        return WitnessSearch(*self._pairs[0], self._pairs[1])
+
     @property
     def _breaking_kinds(self) -> frozenset[ChangeKind]:
         return NARROWING_KINDS if self._side is ContractSide.INPUT else WIDENING_KINDS
 
-    def list_changes(self) -> Iterator[SchemaChange]:
+    def list_findings(self) -> list[ContractFinding]:
+        """Return a finding for every change; one that does no harm by itself is not breaking beside one that does."""
+        findings = [(change, self._make_finding(change)) for change in self._list_changes()]
+        has_proof = any(finding.witness is not None and finding.witness.is_refused for _, finding in findings)
+        return [
+            self._make_finding(harmless_change)
+            if has_proof and finding.witness is None and (harmless_change := self._check_alone(change)) is not None
+            else finding
+            for change, finding in findings
+        ]
+
+    def _check_alone(self, change: SchemaChange) -> SchemaChange | None:
+        """Return a breaking change as a milder one, if it is proved that no value is refused because of it."""
+        tokens = split_pointer(change.pointer)
+        is_local = change.old_pointer in (None, change.pointer) and change.kind not in REMOVAL_KINDS
+        if change.kind not in self._breaking_kinds or not is_local:
+            return None
+        while tokens and not all(
+            is_schema(follow_pointer(root, join_pointer(tokens))) for root in (self._old, self._new)
+        ):
+            tokens.pop()
+        if not tokens:
+            return None
+        pointer = join_pointer(tokens)
+        changed = replace_at_pointer(self._old, pointer, follow_pointer(self._new, pointer))
+        small, large = self._side.order_pair(self._old, changed)
+        if check_coverage(large, small) is not CoverageVerdict.YES:
+            return None
+        is_input = self._side is ContractSide.INPUT
+        kind = ChangeKind.WIDENED if is_input else ChangeKind.NARROWED
+        kind = ChangeKind.REWRITTEN if check_coverage(small, large) is CoverageVerdict.YES else kind
+        remark = "No value is refused because of it." if is_input else "No new value is possible because of it."
+        return replace(change, kind=kind, message=f"{change.message} {remark}")
+
+    def _list_changes(self) -> Iterator[SchemaChange]:
         """Yield the changes that the walk found, corrected by what was proved."""
         walk_changes = self._walk.changes
         if self.verdict is CoverageVerdict.YES:
@@ -123,12 +178,14 @@ class _SchemaComparison:
 
     def _make_unnamed_change(self) -> SchemaChange:
         if self.verdict is CoverageVerdict.UNKNOWN:
-            return SchemaChange(ChangeKind.UNDECIDED, "", "Nobody can tell whether this is safe.")
+            return SchemaChange(
+                ChangeKind.UNDECIDED, "", "Neither a proof that this is safe was found, nor a value that it breaks."
+            )
         if self._side is ContractSide.INPUT:
-            return SchemaChange(ChangeKind.NARROWED, "", "Something that was accepted is refused.")
-        return SchemaChange(ChangeKind.WIDENED, "", "Something can be answered that could not be before.")
+            return SchemaChange(ChangeKind.NARROWED, "", "A value that was accepted before is refused now.")
+        return SchemaChange(ChangeKind.WIDENED, "", "A value can be answered now that was not possible before.")
 
-    def make_finding(self, change: SchemaChange) -> ContractFinding:
+    def _make_finding(self, change: SchemaChange) -> ContractFinding:
         if change.kind not in self._breaking_kinds | REMOVAL_KINDS:
             proof = Proof.UNPROVEN if change.kind is ChangeKind.UNKNOWN_KEYWORD else self._choose_proof(change)
             return _make_finding(change, self._side, proof, None)
@@ -149,13 +206,37 @@ class _SchemaComparison:
 
     def _find_witness(self, change: SchemaChange) -> Witness | None:
         """Return the simplest value that is refused because of this very change."""
+        if self._side is not ContractSide.INPUT and change.old_pointer is not None:
+            change = replace(change, pointer=change.old_pointer)  # an output is refused by the old schema
         predicates = [_match_exactly(change)]
         if change.kind not in REMOVAL_KINDS:
             predicates.append(_match_nearby(change))
         if self._breaking_count == 1:
             predicates.append(lambda _: True)
+        if (witness := self._match_witness(predicates, self._disagreements)) is not None:
+            return witness
+        built = list(
+            islice(self._search.find_disagreements(change.pointer, MAX_BUILT_WITNESSES), MAX_COMPARED_WITNESSES)
+        )
+        self._disagreements += built
+        witness = self._match_witness(predicates, built)
+        return self._find_lost(change.pointer) if witness is None and change.kind in REMOVAL_KINDS else witness
+
+    def _find_lost(self, pointer: str) -> Witness | None:
+        """Return a value with the property that is gone, which the new schema does not know any more."""
+        without_property = replace_at_pointer(self._old, pointer, False)
+        candidates = chain(
+            find_disagreements(self._old, without_property),
+            WitnessSearch(self._old, without_property).find_disagreements(pointer, MAX_BUILT_WITNESSES),
+        )
+        first = next(candidates, None)
+        return None if first is None else Witness(first[0].shrink(first[1], lambda _: True), is_refused=False)
+
+    def _match_witness(
+        self, predicates: Iterable[RefusalPredicate], candidates: Sequence[tuple[SchemaDisagreement, Any]]
+    ) -> Witness | None:
         for is_match in predicates:
-            for disagreement, value in self._disagreements:
+            for disagreement, value in candidates:
                 if is_match(disagreement.list_reasons(value)):
                     return Witness(disagreement.shrink(value, is_match))
         return None
@@ -168,17 +249,22 @@ class _SchemaComparison:
 def _match_exactly(change: SchemaChange) -> RefusalPredicate:
     def is_match(reasons: Iterable[RefusalReason]) -> bool:
         if change.name is not None:
-            return any(change.name in reason.subjects for reason in reasons)
-        return any(_get_parent_pointer(reason.pointer) == change.pointer for reason in reasons)
+            return any(
+                change.name in reason.subjects or any(_is_under(pointer, change.pointer) for pointer in reason.pointers)
+                for reason in reasons
+            )
+        return any(_get_parent_pointer(pointer) == change.pointer for reason in reasons for pointer in reason.pointers)
 
     return is_match
 
 
 def _match_nearby(change: SchemaChange) -> RefusalPredicate:
+    # A changed condition shows in what then has to hold, and a tuple also in the items after it.
+    place = change.pointer.removesuffix("/if").removesuffix("/prefixItems")
+
     def is_match(reasons: Iterable[RefusalReason]) -> bool:
-        return any(
-            _is_under(reason.pointer, change.pointer) or _is_under(change.pointer, reason.pointer) for reason in reasons
-        )
+        pointers = (pointer for reason in reasons for pointer in reason.pointers)
+        return any(_is_under(pointer, place) or _is_under(place, pointer) for pointer in pointers)
 
     return is_match
 

@@ -9,14 +9,13 @@ still can.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cleats.contract.compat.containment import (
     CATCH_ALL_KEYWORDS,
     CoverageVerdict,
     OptionalAdditions,
     PropertyNames,
-    check_coverage,
     expand_reserved,
 )
 from cleats.contract.compat.findings import (
@@ -26,9 +25,9 @@ from cleats.contract.compat.findings import (
     describe_changed_keywords,
     quote_name,
 )
+from cleats.contract.compat.keyword_groups import KeywordGroups, is_inseparable
 from cleats.contract.compat.keywords import (
     ASSERTION_KEYWORDS,
-    INSEPARABLE_KEYWORDS,
     KNOWN_KEYWORDS,
     MEANING_KEYWORD,
     MEANING_KEYWORDS,
@@ -37,21 +36,17 @@ from cleats.contract.compat.keywords import (
     encode_canonical,
     find_changed_keywords,
     find_described_names,
-    has_references,
     is_annotation,
     is_same_json,
+    list_possible_types,
     list_types,
     pair_branches,
-    pick_definitions,
     pick_keywords,
     to_object_schema,
-    walk_schemas,
 )
-from cleats.contract.compat.patterns import UnsupportedPatternError, find_unmatched_text
 from cleats.contract.compat.renames import is_similar_name
 from cleats.contract.compat.schema_location import SchemaLocation
 from cleats.contract.compat.text_diff import TextChange, describe_text_change
-from cleats.contract.compat.witness import find_disagreements
 from cleats.contract.pointer import join_pointer
 
 REMARK_KEYWORDS: Final = frozenset({"default", *MEANING_KEYWORDS, *STRUCTURE_KEYWORDS})
@@ -62,6 +57,13 @@ OPEN_BY_DEFAULT_KEYWORDS: Final = (
     *("unevaluatedProperties", "unevaluatedItems"),
 )
 """The keywords that hold one schema and, when absent, accept everything."""
+
+
+class ChangedPlace(NamedTuple):
+    """The pointers to a change in the new and in the old document."""
+
+    new: str
+    old: str
 
 
 @dataclass
@@ -76,30 +78,34 @@ class SchemaWalk:
     sound: bool = True
     additions: OptionalAdditions = field(init=False)
     _visited: set[tuple[str, str]] = field(default_factory=set)
+    _groups: KeywordGroups = field(init=False)
 
     def __post_init__(self) -> None:
         self.additions = OptionalAdditions(self.old, self.side, self.strict)
+        self._groups = KeywordGroups(self.old, self.new, self.additions)
 
     def run(self) -> "SchemaWalk":
         self._compare_nodes(SchemaLocation(self.old, "", self.old), SchemaLocation(self.new, "", self.new))
         return self
 
-    def _add_change(self, kind: ChangeKind, path: str, message: str, name: str | None = None) -> None:
-        self.changes.append(SchemaChange(kind, path, message, name))
+    def _add_change(
+        self, kind: ChangeKind, path: str, message: str, name: str | None = None, old_path: str | None = None
+    ) -> None:
+        self.changes.append(SchemaChange(kind, path, message, name, old_pointer=old_path))
 
     # One node
 
     def _compare_nodes(self, old: SchemaLocation, new: SchemaLocation) -> None:
-        if is_same_json(old.schema, new.schema) and not has_references(old.schema):
+        if self._groups.is_unchanged(old.schema, new.schema):
             return
         if (old.pointer, new.pointer) in self._visited:
             return
         self._visited.add((old.pointer, new.pointer))
+        # A value that becomes another one changes where it is used, not where a reference leads to.
+        place = ChangedPlace(new.pointer, old.pointer)
         old, new = old.resolve_bare_reference(new), new.resolve_bare_reference(old)
         if isinstance(old.schema, bool) or isinstance(new.schema, bool):
-            self._compare_leaves(
-                new.pointer, to_object_schema(old.schema), to_object_schema(new.schema), old.outer_names
-            )
+            self._compare_leaves(place, to_object_schema(old.schema), to_object_schema(new.schema), old.outer_names)
             return
         self._compare_remarks(old, new)
         before, after = (
@@ -107,13 +113,13 @@ class SchemaWalk:
             for body in (old.body, new.body)
         )
         if _is_another_shape(before, after) or (new.pointer and not (before and after)):
-            self._compare_leaves(new.pointer, before, after, old.outer_names)
+            self._compare_leaves(place, before, after, old.outer_names)
             return
         self._compare_properties(old, new)
         self._compare_parts(old, new)
-        self._compare_keywords(ASSERTION_KEYWORDS, new.pointer, old, new)
-        if _is_inseparable(old.body) or _is_inseparable(new.body):
-            self.sound &= self._decide_keywords(old.body, new.body, old.outer_names) is CoverageVerdict.YES
+        self._compare_keywords(ASSERTION_KEYWORDS, "", old, new)
+        if is_inseparable(old.body, new.body):
+            self.sound &= self._groups.decide(old.body, new.body, old.outer_names) is CoverageVerdict.YES
 
     def _compare_remarks(self, old: SchemaLocation, new: SchemaLocation) -> None:
         """Compare documentation, defaults and meanings, which a validator does not look at."""
@@ -136,7 +142,7 @@ class SchemaWalk:
         )
         if unknown_keywords:
             message = describe_changed_keywords(old.body, new.body, unknown_keywords)
-            self._add_change(ChangeKind.UNKNOWN_KEYWORD, new.pointer, f"{message} Its meaning is not known.")
+            self._add_change(ChangeKind.UNKNOWN_KEYWORD, new.pointer, f"{message} Cleats does not know what it means.")
 
     def _classify_default_change(self, old: SchemaLocation, new: SchemaLocation) -> ChangeKind:
         if self.side is not ContractSide.INPUT:
@@ -171,7 +177,9 @@ class SchemaWalk:
             path = new.pointer + join_pointer(("properties", name))
             self._add_change(ChangeKind.PROPERTY_ADDED, path, f"{quote_name(name)} is new and optional.", name)
         allowed_names = before.keys() | self.additions.find_optional_names(old.body, new.body, old.outer_names)
-        self.sound &= before.keys() <= after.keys() <= allowed_names
+        # Where an output was open, a schema for a new name only takes values away.
+        takes_away = self.side is not ContractSide.INPUT and old.body.get("additionalProperties", True) in (True, {})
+        self.sound &= before.keys() <= after.keys() and (takes_away or after.keys() <= allowed_names)
         self._compare_required(old, new, reported_names={*removed_names, *new_names.values()})
 
     def _compare_required(self, old: SchemaLocation, new: SchemaLocation, *, reported_names: set[str]) -> None:
@@ -201,15 +209,15 @@ class SchemaWalk:
         if "$ref" in old.body and "$ref" in new.body:
             self._compare_references(old, new)
         else:
-            self._compare_keywords(["$ref"], new.pointer, old, new)
+            self._compare_keywords(["$ref"], "", old, new)
 
     def _compare_single(self, keyword: str, old: SchemaLocation, new: SchemaLocation) -> None:
         self._compare_nodes(old.descend(keyword), new.descend(keyword))
 
     def _compare_conditions(self, old: SchemaLocation, new: SchemaLocation) -> None:
         old_condition, new_condition = old.descend("if"), new.descend("if")
-        if not is_same_json(old_condition.schema, new_condition.schema) or has_references(old_condition.schema):
-            self._compare_keywords(["if", "then", "else"], new.pointer + "/if", old, new)
+        if not self._groups.is_unchanged(old_condition.schema, new_condition.schema):
+            self._compare_keywords(["if", "then", "else"], "/if", old, new)
             return
         for keyword in ("then", "else"):
             self._compare_nodes(old.descend(keyword), new.descend(keyword))
@@ -219,13 +227,13 @@ class SchemaWalk:
         index_pairs = pair_branches(before, after)
         if index_pairs is None:
             related_keywords = ["items"] if keyword == "prefixItems" else []
-            self._compare_keywords([keyword, *related_keywords], new.pointer + join_pointer([keyword]), old, new)
+            self._compare_keywords([keyword, *related_keywords], join_pointer([keyword]), old, new)
             return
         for old_index, new_index in index_pairs:
             self._compare_nodes(old.descend(keyword, old_index), new.descend(keyword, new_index))
-        if keyword == "oneOf" and (not is_same_json(before, after) or any(map(has_references, before))):
+        if keyword == "oneOf" and not self._groups.is_unchanged({keyword: before}, {keyword: after}):
             # Two branches that both accept more can together refuse what one of them accepted.
-            verdict = self._decide_keywords({keyword: before}, {keyword: after}, old.known_names)
+            verdict = self._groups.decide({keyword: before}, {keyword: after}, old.known_names)
             self.sound &= verdict is CoverageVerdict.YES
 
     def _compare_references(self, old: SchemaLocation, new: SchemaLocation) -> None:
@@ -236,27 +244,32 @@ class SchemaWalk:
         else:  # nobody knows what is there, before or after
             self.sound = False
             if old_ref != new_ref:
-                self._compare_leaves(new.pointer, {"$ref": old_ref}, {"$ref": new_ref}, old.known_names)
+                place = ChangedPlace(new.pointer, old.pointer)
+                self._compare_leaves(place, {"$ref": old_ref}, {"$ref": new_ref}, old.known_names)
 
     # Proving
 
     def _compare_keywords(self, keywords: Iterable[str], path: str, old: SchemaLocation, new: SchemaLocation) -> None:
+        place = ChangedPlace(new.pointer + path, old.pointer + path)
         self._compare_leaves(
-            path, pick_keywords(old.body, keywords), pick_keywords(new.body, keywords), old.known_names
+            place, pick_keywords(old.body, keywords), pick_keywords(new.body, keywords), old.known_names
         )
 
-    def _compare_leaves(self, path: str, old: dict[str, Any], new: dict[str, Any], outer_names: PropertyNames) -> None:
+    def _compare_leaves(
+        self, place: ChangedPlace, old: dict[str, Any], new: dict[str, Any], outer_names: PropertyNames
+    ) -> None:
         """Name the difference between two groups of keywords by its effect on values."""
-        if is_same_json(old, new) and not has_references(old):
+        if self._groups.is_unchanged(old, new):
             return
-        verdict = self._decide_keywords(old, new, outer_names)
-        reverse_verdict = self._decide_keywords(old, new, outer_names, reverse=True)
+        verdict = self._groups.decide(old, new, outer_names)
+        reverse_verdict = self._groups.decide(old, new, outer_names, reverse=True)
         self.sound &= verdict is CoverageVerdict.YES
         if verdict is CoverageVerdict.YES and reverse_verdict is CoverageVerdict.YES:
             if not is_same_json(old, new):
-                self._add_change(ChangeKind.REWRITTEN, path, describe_changed_keywords(old, new))
+                self._add_change(ChangeKind.REWRITTEN, place.new, describe_changed_keywords(old, new))
             return
-        self._add_change(self._classify_change(verdict, old, new), path, _describe_change(path, old, new))
+        message = _describe_change(place.new, old, new)
+        self._add_change(self._classify_change(verdict, old, new), place.new, message, old_path=place.old)
 
     def _classify_change(self, verdict: CoverageVerdict, old: dict[str, Any], new: dict[str, Any]) -> ChangeKind:
         accepts_more = (verdict is CoverageVerdict.YES) is (self.side is ContractSide.INPUT)
@@ -267,50 +280,6 @@ class SchemaWalk:
         if verdict is CoverageVerdict.UNKNOWN:
             return ChangeKind.UNDECIDED
         return ChangeKind.WIDENED if accepts_more else ChangeKind.NARROWED
-
-    def _decide_keywords(
-        self, old: dict[str, Any], new: dict[str, Any], outer_names: PropertyNames, *, reverse: bool = False
-    ) -> CoverageVerdict:
-        """Decide if a group of keywords changed safely, seen in isolation.
-
-        With `reverse`, decide the opposite direction.
-        """
-        before, after = _cut_out_keywords(old, self.old), _cut_out_keywords(new, self.new)
-        if before is None or after is None:
-            return CoverageVerdict.UNKNOWN
-        extended = self.additions.add_optional_names(before, after, outer_names)
-        small, large = self.side.order_pair(extended, after)
-        return decide_coverage(large, small) if reverse else decide_coverage(small, large)
-
-
-def decide_coverage(small: Schema, large: Schema) -> CoverageVerdict:
-    """Ask the prover, and search for a witness if it cannot decide."""
-    verdict = check_coverage(large, small)
-    if verdict is CoverageVerdict.UNKNOWN and _is_pattern_contained(small, large):
-        return CoverageVerdict.YES
-    if verdict is CoverageVerdict.UNKNOWN and next(find_disagreements(small, large), None) is not None:
-        return CoverageVerdict.NO
-    return verdict
-
-
-def _is_pattern_contained(small: Schema, large: Schema) -> bool:
-    """Return True if two schemas differ only in a pattern, and the large one matches more."""
-    if isinstance(small, bool) or isinstance(large, bool) or "pattern" not in small:
-        return False
-    if find_changed_keywords(small, large, (small.keys() | large.keys()) - {"pattern"}):
-        return False
-    try:
-        return find_unmatched_text(small["pattern"], large.get("pattern", "")) is None
-    except UnsupportedPatternError:
-        return False
-
-
-def _cut_out_keywords(group: dict[str, Any], root: Schema) -> dict[str, Any] | None:
-    """Cut keywords out of their document with all that they refer to; None if that fails."""
-    document = {**pick_definitions(root), **group}
-    refs = [part["$ref"] for part in walk_schemas(document) if isinstance(part, dict) and "$ref" in part]
-    reachable = ("#/$defs/", "#/definitions/")
-    return document if all(str(ref).startswith(reachable) for ref in refs) else None
 
 
 def _find_renames(
@@ -353,8 +322,10 @@ def _is_another_shape(old: dict[str, Any], new: dict[str, Any]) -> bool:
     """Return True for alternatives that come or go, or another type: one change, however many keywords it takes."""
     if ("anyOf" in old or "oneOf" in old) is not ("anyOf" in new or "oneOf" in new):
         return True
-    before, after = ({*list_types(body), *(["integer"] if "number" in list_types(body) else [])} for body in (old, new))
-    return before.isdisjoint(after)
+    before, after = map(list_possible_types, (old, new))
+    return {*before, *(["integer"] if "number" in before else [])}.isdisjoint(
+        {*after, *(["integer"] if "number" in after else [])}
+    )
 
 
 def _drop_documentation(schema: Schema) -> Schema:
@@ -365,10 +336,6 @@ def _drop_documentation(schema: Schema) -> Schema:
 
 def _get_meaning(schema: dict[str, Any], keyword: str) -> Any:
     return schema.get(keyword, 1 if keyword == MEANING_KEYWORD else None)
-
-
-def _is_inseparable(schema: dict[str, Any]) -> bool:
-    return not INSEPARABLE_KEYWORDS.isdisjoint(schema)
 
 
 def _join_texts(schema: dict[str, Any], keywords: Iterable[str]) -> str:

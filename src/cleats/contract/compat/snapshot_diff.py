@@ -80,7 +80,7 @@ def _compare_unknown_fields(
         if key not in old:
             yield make_finding("FIELD_ADDED", join_pointer([key]), describe_changed_keywords(old, new, [key]))
         elif not is_same_json(old.get(key), new.get(key)):
-            message = f"{describe_changed_keywords(old, new, [key])} Its meaning is not known."
+            message = f"{describe_changed_keywords(old, new, [key])} Cleats does not know what it means."
             yield make_finding("CANNOT_PROVE_SAFE", join_pointer([key]), message, proof=Proof.UNPROVEN)
 
 
@@ -233,11 +233,11 @@ def _compare_annotations(old: SnapshotEntry | None, new: SnapshotEntry | None) -
     removed_risks = [risk for risk, applies in new_risks.items() if not applies and old_risks[risk]]
     if added_risks:
         yield make_finding(
-            "ANNOTATION_LESS_SAFE", "/annotations", f"By its annotations it now {', '.join(added_risks)}."
+            "ANNOTATION_LESS_SAFE", "/annotations", f"Its annotations now say that it {', '.join(added_risks)}."
         )
     if removed_risks:
         yield make_finding(
-            "ANNOTATION_SAFER", "/annotations", f"By its annotations it no longer {', '.join(removed_risks)}."
+            "ANNOTATION_SAFER", "/annotations", f"Its annotations no longer say that it {', '.join(removed_risks)}."
         )
     unknown_hints = [
         {key: value for key, value in hints.items() if key not in ANNOTATION_DEFAULTS} for hints in (before, after)
@@ -269,10 +269,10 @@ def _list_risks(hints: SnapshotEntry) -> dict[str, bool]:
     annotations = {**ANNOTATION_DEFAULTS, **hints}
     writes = not annotations["readOnlyHint"]
     return {
-        "writes": writes,
-        "destroys": writes and bool(annotations["destructiveHint"]),
-        "differs when it is repeated": writes and not annotations["idempotentHint"],
-        "reaches outside": bool(annotations["openWorldHint"]),
+        "can change data": writes,
+        "can destroy data": writes and bool(annotations["destructiveHint"]),
+        "has another effect when it is repeated": writes and not annotations["idempotentHint"],
+        "reaches outside systems": bool(annotations["openWorldHint"]),
     }
 
 
@@ -311,8 +311,13 @@ def normalize_snapshot(snapshot: Any) -> dict[str, Any]:
     if not isinstance(snapshot, Mapping) or not isinstance(snapshot.get("tools"), Mapping):
         raise SnapshotError('not a snapshot: it has no "tools"')
     if snapshot.get("snapshot") != SNAPSHOT_FORMAT:
-        snapshot_format = snapshot.get("snapshot")
-        raise SnapshotError(f"a snapshot of format {snapshot_format!r}, and only {SNAPSHOT_FORMAT} is known")
+        if "snapshot" not in snapshot:
+            raise SnapshotError(
+                f'not a snapshot: it has no "snapshot": {SNAPSHOT_FORMAT}; make one with: cleats contract snapshot'
+            )
+        raise SnapshotError(
+            f"unknown snapshot format {snapshot['snapshot']!r}; this version reads format {SNAPSHOT_FORMAT}"
+        )
     plain: dict[str, Any] = _normalize_value(snapshot, ())
     for name, field_types in SNAPSHOT_FIELD_TYPES.items():
         _check_field_type(plain, name, field_types, "")

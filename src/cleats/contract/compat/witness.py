@@ -12,15 +12,20 @@ import jsonschema_rs
 
 from cleats.contract.compat.containment import expand_reserved
 from cleats.contract.compat.keywords import Schema
+from cleats.contract.compat.sample_pool import SamplePool
 from cleats.contract.compat.samples import SampleMaker
+from cleats.contract.compat.value_builder import ValueBuilder
 from cleats.contract.pointer import join_pointer
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalReason:
-    """The keyword that refused a value, and the properties it complained about."""
+    """The keyword that refused a value, and the properties it complained about.
 
-    pointer: str
+    Below a reference, the keyword has two pointers: where it is, and how it was reached.
+    """
+
+    pointers: tuple[str, str]
     subjects: frozenset[str]
 
 
@@ -49,7 +54,10 @@ class SchemaDisagreement:
     def list_reasons(self, value: Any) -> list[RefusalReason]:
         """Return the reasons for which the first of `larges` refuses the value."""
         return [
-            RefusalReason(join_pointer(error.schema_path), _collect_subjects(error.kind.as_dict()))
+            RefusalReason(
+                (join_pointer(error.schema_path), join_pointer(error.evaluation_path)),
+                _collect_subjects(error.kind.as_dict()),
+            )
             for error in self._larges[0].iter_errors(value)
         ]
 
@@ -80,8 +88,30 @@ def find_disagreements(
             disagreement = SchemaDisagreement(smalls, larges, formats=formats)
         except ValueError:
             return
-        values = SampleMaker(*pairs[0]).list_values(*pairs[0])
+        values = SampleMaker(*pairs[0], SamplePool(*pairs[0])).list_values(*pairs[0])
         yield from ((disagreement, value) for value in values if disagreement.applies_to(value))
+
+
+class WitnessSearch:
+    """A search for values that are refused at a place, for changes on which no sample disagrees."""
+
+    def __init__(self, small: Schema, large: Schema, *other_pairs: tuple[Schema, Schema]) -> None:
+        pairs = [(expand_reserved(one), expand_reserved(other)) for one, other in ((small, large), *other_pairs)]
+        self._pairs = pairs
+        self._builder = ValueBuilder(*pairs[0], SamplePool(*pairs[0]))
+
+    def find_disagreements(self, target: str, attempts: int) -> Iterator[tuple[SchemaDisagreement, Any]]:
+        """Yield values about which every pair disagrees, of those that are built for a pointer."""
+        smalls, larges = zip(*self._pairs, strict=True)
+        try:
+            disagreements = [SchemaDisagreement(smalls, larges, formats=formats) for formats in (False, True)]
+        except ValueError:
+            return
+        for value in self._builder.build_values(target, attempts):
+            for disagreement in disagreements:
+                if disagreement.applies_to(value):
+                    yield disagreement, value
+                    break
 
 
 def _iterate_smaller_values(value: Any) -> Iterator[Any]:
