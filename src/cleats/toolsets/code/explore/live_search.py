@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.analysis.history.head import read_head
-from cleats.toolsets.code.explore.live_ranking import MAX_CANDIDATE_FILES, extract_stems, get_file_size, rank_files
+from cleats.toolsets.code.explore.declaration_ranking import MAX_CANDIDATE_FILES
+from cleats.toolsets.code.explore.file_ranking import extract_stems, get_file_size, rank_files
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_FILE_NAME
 from cleats.toolsets.code.index.file_reader import FileReader, ReadTask
@@ -48,7 +49,7 @@ def search_live(repository: Repository, request: SearchRequest, options: BuildOp
             retryable=True,
         )
     root, question = repository.root, " ".join(plan_search(request).words)
-    paths = [path for path in rank_files(root, question) if _is_wanted_path(request, path)][:MAX_CANDIDATE_FILES]
+    paths = [path for path in rank_files(root, question).scores if _is_wanted_path(request, path)][:MAX_CANDIDATE_FILES]
     with TemporaryDirectory(prefix="cleats-live-") as folder:
         _write_generation(Path(folder), root, paths, options)
         engine = SearchEngine.open(Path(folder))

@@ -27,7 +27,7 @@ MAX_CANDIDATE_FILES: Final = 60
 
 MAX_LISTED_CANDIDATES: Final = 25
 
-DEFAULT_LINE_COUNT: Final = 120
+DEFAULT_LINE_COUNT: Final = 60
 """Lines that `read_lines` shows, unless the caller gives an end."""
 
 _DECLARING_WORDS: Final = (
@@ -167,7 +167,12 @@ def _list_members(item: FoundDeclaration) -> list[str]:
     ]
 
 
-def read_lines(repository: Repository, args: Mapping[str, Any], reader: DeclarationReader) -> str:
+def read_lines(
+    repository: Repository,
+    args: Mapping[str, Any],
+    reader: DeclarationReader,
+    _is_cancelled: Callable[[], bool] = lambda: False,
+) -> str:
     """Return numbered lines of a file.
 
     Raises:
