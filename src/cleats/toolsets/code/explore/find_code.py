@@ -296,10 +296,11 @@ def _render_hit(hit: CodeHit, ranking: FileRanking, line_count: int) -> list[str
         numbers = pick_lines(lines, chunk.start_line, last, ranking.stem_weights, line_count)
         signature = render_signature(chunk, MAX_LINE_CHARS)
         if signature and chunk.start_line not in numbers and chunk.kind not in UNNAMED_KINDS:
-            block[-1] = f" {chunk.start_line}-{last} {signature}"
+            owner = chunk.name.removesuffix(get_last_name(chunk.name)).rstrip(".:")
+            block[-1] = f" {chunk.start_line}-{last} {f'[{owner}] ' if owner else ''}{signature}"
     block += [f"  {number}: {shorten_line(lines[number - 1].strip(), MAX_LINE_CHARS)}" for number in numbers]
     mention = ranking.mentions.get(hit.file.path)
-    if mention is not None and mention.score >= MIN_MENTION_SCORE:
+    if mention is not None and mention.score >= MIN_MENTION_SCORE and line_count == DETAILED_LINES[0]:
         block.append(f"  past commit: {shorten_line(mention.subject, MAX_SUBJECT_CHARS)}")
     return block
 
