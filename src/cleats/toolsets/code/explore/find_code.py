@@ -37,8 +37,8 @@ MAX_HITS: Final = 50
 DETAILED_LINES: Final = (4, 2, 2)
 """Lines that are shown of the first hits besides their signatures; the others take one line each."""
 
-CLEAR_LEAD_LINES: Final = (4,)
-"""The same where the first hit leads clearly."""
+CLEAR_LEAD_LINES, CLEAR_LEAD_HITS = (4,), 3
+"""The same where the first hit leads clearly, and how many hits are shown then."""
 
 DECLARATION_WEIGHT, DECLARED_IDENTIFIER_WEIGHT = 0.2, 0.2
 """What the best declaration of all, and a declared identifier of the question, are worth, in shares of the score of
@@ -48,6 +48,9 @@ CLEAR_LEAD_RATIO: Final = 1.3
 """How many times the score of the second file the first one must have to lead clearly."""
 
 CLEAR_LEAD_TEXT: Final = "clear lead"
+
+SIGNATURE_START_CHARS: Final = 30
+"""Characters by which a line is recognized as the signature that need not be shown twice."""
 
 MIN_MENTION_SCORE: Final = 0.3
 """How well an earlier commit must fit to be shown with its file."""
@@ -246,7 +249,8 @@ def _render_hits(
     *,
     has_clear_lead: bool,
 ) -> str:
-    page = hits[args["offset"] : args["offset"] + args["limit"]]
+    limit = min(args["limit"], CLEAR_LEAD_HITS) if has_clear_lead and not args["offset"] else args["limit"]
+    page = hits[args["offset"] : args["offset"] + limit]
     answer = AnswerText(args["tokens"])
     detailed_lines = CLEAR_LEAD_LINES if has_clear_lead and not args["offset"] else DETAILED_LINES
     shown = 0
@@ -262,7 +266,7 @@ def _render_hits(
         shown += 1
     named = {hit.file.path for hit in page[:shown]}
     others = [path for path in paths[: shown + OTHER_FILES] if path not in named][:OTHER_FILES]
-    if others and not args["offset"] and shown and not has_clear_lead:
+    if others and not args["offset"] and shown:
         answer.add_block([f"Also: {' '.join(_group_paths(others))}"])
     remarks = [note] if note else []
     if not hits:
@@ -295,7 +299,9 @@ def _render_hit(hit: CodeHit, ranking: FileRanking, line_count: int) -> list[str
     else:
         numbers = pick_lines(lines, chunk.start_line, last, ranking.stem_weights, line_count)
         signature = render_signature(chunk, MAX_LINE_CHARS)
-        if signature and chunk.start_line not in numbers and chunk.kind not in UNNAMED_KINDS:
+        start = signature[:SIGNATURE_START_CHARS]
+        is_shown = any(" ".join(lines[number - 1].split()).startswith(start) for number in numbers)
+        if signature and chunk.kind not in UNNAMED_KINDS and not is_shown:
             owner = chunk.name.removesuffix(get_last_name(chunk.name)).rstrip(".:")
             block[-1] = f" {chunk.start_line}-{last} {f'[{owner}] ' if owner else ''}{signature}"
     block += [f"  {number}: {shorten_line(lines[number - 1].strip(), MAX_LINE_CHARS)}" for number in numbers]
