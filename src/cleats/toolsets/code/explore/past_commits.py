@@ -68,7 +68,7 @@ def _find_similar_commits(git: ReadOnlyGit, stems: Sequence[str]) -> dict[str, P
     # Most subjects have none of the words; a search for their beginnings is much cheaper than their stems.
     parts = "|".join(re.escape(stem[:-1] if len(stem) > 3 and stem.endswith("i") else stem) for stem in stems)
     pattern = re.compile(parts, re.IGNORECASE)
-    found: list[tuple[str, str, set[str]]] = []
+    found: list[tuple[str, str, frozenset[str]]] = []
     rows = log.decode(errors="replace").splitlines()
     for row in rows:
         commit, _, subject = row.partition("\0")
