@@ -300,3 +300,34 @@ def test_find_code_prefers_the_file_that_has_or_declares_a_name_of_the_question(
 
     assert client.read_answer("find_code", query="empty StockRoom crashes").startswith("shop/keep.py")
     assert client.read_answer("find_code", query="the price list is empty").startswith("shop/price_list.py")
+
+
+def test_a_long_declaration_is_shown_by_the_passage_that_has_the_words(client: ExploreClient) -> None:
+    body = [f"    step_{number}()" for number in range(200)]
+    body[3] = "    settle(1)"
+    body[150:153] = ["    ledger = open()", "    settle(ledger)", "    close(ledger)"]
+    client.write_file("shop/books.py", "def run_all():\n" + "\n".join(body) + "\n")
+
+    answer = client.read_answer("find_code", query="settle and close the ledger")
+
+    assert "153: settle(ledger)" in answer
+    assert "5: settle(1)" not in answer
+
+
+def test_long_answers_end_after_sixty_lines_unless_a_larger_budget_is_set(client: ExploreClient) -> None:
+    client.write_file("shop/long.py", "def run():\n" + "    hit()\n" * 100)
+
+    symbol, hits, lines, more = (
+        client.read_answer(tool, **arguments)
+        for tool, arguments in (
+            ("read_symbol", {"name": "run"}),
+            ("grep_code", {"pattern": "hit"}),
+            ("read_lines", {"path": "shop/long.py"}),
+            ("read_symbol", {"name": "run", "tokens": 4000}),
+        )
+    )
+
+    assert "… 41 more lines; read_lines shop/long.py start=61" in symbol
+    assert "next: offset=60" in hits
+    assert lines.startswith("shop/long.py lines 1-60 of 101; next: start=61")
+    assert more.endswith("101:     hit()")

@@ -7,7 +7,13 @@ from typing import Final, NamedTuple
 
 from cleats.toolsets.code.analysis.facts import Chunk
 from cleats.toolsets.code.explore.declarations import FileDeclarations
-from cleats.toolsets.code.explore.file_ranking import LENGTH_WEIGHT, inverse_frequency, saturate
+from cleats.toolsets.code.explore.file_ranking import (
+    LENGTH_WEIGHT,
+    PASSAGE_LINES,
+    find_best_passage,
+    inverse_frequency,
+    saturate,
+)
 from cleats.toolsets.code.explore.path_weights import TEST_STEMS, TEST_WEIGHT, weigh_path
 from cleats.toolsets.code.index.tokens import stem_text
 from cleats.toolsets.code.search.fusion import KIND_WEIGHTS
@@ -17,6 +23,9 @@ MAX_CANDIDATE_FILES: Final = 12
 
 SATURATION: Final = 1.2
 """BM25's k1 for declarations."""
+
+LONG_DECLARATION_LINES: Final = 60
+"""Lines from which on a declaration is shown by its best passage."""
 
 NAME_WEIGHT, SIGNATURE_WEIGHT = 6, 2
 """Occurrences in a text that one in the name or the signature of a declaration is worth."""
@@ -60,12 +69,16 @@ def rank_declarations(
 def pick_lines(lines: Sequence[str], first: int, last: int, weights: Mapping[str, float], limit: int) -> list[int]:
     """Return the numbers of the lines with the rarest words of a question, in their order.
 
-    Of several lines with the same words the first one is taken.
+    Of several lines with the same words the first one is taken. Of a long declaration, they are from one passage: lines
+    that are far from each other say little.
     """
     found = {
         number: frozenset(stem for stem in stem_text(lines[number - 1]).split() if stem in weights)
         for number in range(first, last + 1)
     }
+    if last - first >= LONG_DECLARATION_LINES:
+        start = find_best_passage(((number, stems) for number, stems in found.items() if stems), weights).start
+        found = {number: stems for number, stems in found.items() if start <= number <= start + PASSAGE_LINES}
     picked: list[int] = []
     shown: set[str] = set()
     while len(picked) < limit:

@@ -4,7 +4,7 @@ import math
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -63,6 +63,13 @@ class FileRanking(Struct, frozen=True):
     stem_weights: dict[str, float] = {}
     """The rarity of each word of the question that occurs in the repository."""
     mentions: dict[str, PastMention] = {}
+
+
+class Passage(NamedTuple):
+    """Some lines of a file: the number of the first one, and the rarity of their words."""
+
+    start: int
+    score: float
 
 
 class _Question(NamedTuple):
@@ -144,7 +151,7 @@ def _score_words(root: Path, found: FileWords, question: _Question) -> tuple[dic
         score = sum(weights[stem] * saturate(count, norm, FILE_SATURATION) for stem, count in counted.items())
         score += PAIR_WEIGHT * sum(pair_weights[pair] * math.log1p(count) for pair, count in pairs[path].items())
         score += IDENTIFIER_WEIGHT * sum(identifier_weights[identifier] for identifier in identifiers[path])
-        score += PASSAGE_WEIGHT * _score_best_passage(lines[path], weights)
+        score += PASSAGE_WEIGHT * find_best_passage(lines[path], weights).score
         scores[path] = score + _score_path(path, question, weights)
     return scores, weights
 
@@ -174,11 +181,11 @@ def _score_path(path: str, question: _Question, weights: Mapping[str, float]) ->
     return score
 
 
-def _score_best_passage(lines: Sequence[tuple[int, list[str]]], weights: Mapping[str, float]) -> float:
-    """Return the rarity of the different stems in the passage that has the most."""
-    passage: deque[tuple[int, list[str]]] = deque()
+def find_best_passage(lines: Iterable[tuple[int, Collection[str]]], weights: Mapping[str, float]) -> Passage:
+    """Return the passage with the rarest different stems, from the stems of each line."""
+    passage: deque[tuple[int, Collection[str]]] = deque()
     counted: Counter[str] = Counter()
-    score = best = 0.0
+    score, best = 0.0, Passage(0, 0.0)
     for number, stems in lines:
         passage.append((number, stems))
         for stem in stems:
@@ -188,7 +195,8 @@ def _score_best_passage(lines: Sequence[tuple[int, list[str]]], weights: Mapping
             for stem in passage.popleft()[1]:
                 counted[stem] -= 1
                 score -= weights[stem] if counted[stem] == 0 else 0.0
-        best = max(best, score)
+        if score > best.score:
+            best = Passage(passage[0][0], score)
     return best
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cleats.toolsets.code.explore import ripgrep
-from cleats.toolsets.code.explore.answer_text import AnswerText, describe_page, shorten_line
+from cleats.toolsets.code.explore.answer_text import AnswerText, describe_page, limit_line_count, shorten_line
 from cleats.toolsets.code.explore.declarations import DeclarationReader
 from cleats.toolsets.code.explore.enclosing_names import find_enclosing_name
 from cleats.toolsets.code.explore.paths import make_globs
@@ -65,7 +65,7 @@ def grep(
     ordered = [hit for path in paths for hit in by_path[path]]
     lines = "line" if len(matches) == 1 else "lines"
     summary = f"{total} matching {lines} in {len(paths):,} {'file' if len(paths) == 1 else 'files'}"
-    page = ordered[args["offset"] : args["offset"] + args["tokens"] // 8]
+    page = ordered[args["offset"] : args["offset"] + limit_line_count(args["tokens"])]
     # Only files that are shown are read. Names make the lines longer, so that no more of them fit than without.
     shown, _ = _add_lines(page, args, {})
     names = _find_owners(repository.root, page[:shown], reader)
