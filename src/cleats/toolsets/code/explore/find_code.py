@@ -44,8 +44,9 @@ DECLARATION_WEIGHT, DECLARED_IDENTIFIER_WEIGHT = 0.2, 0.2
 """What the best declaration of all, and a declared identifier of the question, are worth, in shares of the score of
 the best file."""
 
-CLEAR_LEAD_RATIO: Final = 1.3
-"""How many times the score of the second file the first one must have to lead clearly."""
+CLEAR_LEAD_RATIO: Final = 1.5
+"""How many times the score of the second file the first one must have to lead clearly: on 144 training tasks it was
+right for 29 of 31 then, and with 1.3 for 41 of 49."""
 
 CLEAR_LEAD_TEXT: Final = "clear lead"
 
