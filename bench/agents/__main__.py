@@ -1,7 +1,8 @@
-"""The agent trial: `python -m bench.agents mine | prepare | prompt | report`.
+"""The agent trial: `python -m bench.agents mine | prepare | prompt | report | simulate`.
 
 `mine` makes tasks from the fix commits of clones, `prepare` checks the repositories out and builds
 their indexes, `prompt` prints the instructions for an agent, and `report` compares the runs.
+`simulate` needs no agent: it asks `find_code` once for every task of a run.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from bench.agents.simulate import ask_tasks, render_first_answers
 from bench.agents.tasks import TASKS_FILE, LocateTask, load_tasks, mine_tasks, save_tasks
 from cleats.cli.settings_loader import load_settings
 from cleats.toolsets.code.explore.tools import build_toolset
@@ -54,6 +56,8 @@ def main() -> int:
         _prepare_run(options)
     elif options.command == "prompt":
         print(_write_prompt(options.run, options.part))
+    elif options.command == "simulate":
+        _simulate_run(options)
     else:
         print(render_report(options.runs))
     return 0
@@ -78,6 +82,10 @@ def _parse_options() -> argparse.Namespace:
     prompt = commands.add_parser("prompt", help="print the instructions for an agent")
     prompt.add_argument("run", type=Path)
     prompt.add_argument("--part", default="1/1", help="only this part of the tasks, such as 2/4")
+    simulate = commands.add_parser("simulate", help="rate the first answer of find_code for every task")
+    simulate.add_argument("run", type=Path, help="folder of a run that was prepared")
+    simulate.add_argument("--answers", action="store_true", help="print the answers too")
+    simulate.add_argument("--part", default="1/1", help="only this part of the tasks, such as 2/4")
     report = commands.add_parser("report", help="compare runs")
     report.add_argument("runs", type=Path, nargs="+")
     return parser.parse_args()
@@ -136,15 +144,18 @@ def _run(program: str, *arguments: str, cache: Path | None = None) -> None:
 
 def _write_prompt(run: Path, part: str) -> str:
     settings = _read_settings(run)
-    tasks = load_tasks(Path(settings["tasks"]))
-    number, _, parts = part.partition("/")
-    chosen = tasks[int(number) - 1 :: int(parts)]
+    chosen = _choose_part(load_tasks(Path(settings["tasks"])), part)
     return PROMPT.format(
         folder=Path.cwd(),
         command=f"{sys.executable} -m bench.agents.desk {run.resolve()}",
         commands=_describe_tools() if settings["tools"] == "cleats" else PLAIN_HELP,
         tasks="\n".join(f"- {task.id} ({task.repository}): {task.description}" for task in chosen),
     )
+
+
+def _choose_part(tasks: list[LocateTask], part: str) -> list[LocateTask]:
+    number, _, parts = part.partition("/")
+    return tasks[int(number) - 1 :: int(parts)]
 
 
 def _describe_tools() -> str:
@@ -173,6 +184,15 @@ def render_report(runs: list[Path]) -> str:
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+def _simulate_run(options: argparse.Namespace) -> None:
+    settings = _read_settings(options.run)
+    tasks = _choose_part(load_tasks(Path(settings["tasks"])), options.part)
+    answers = ask_tasks(tasks, Path(settings["checkouts"]), Path(settings["cache"]))
+    for answer in answers if options.answers else ():
+        print(f"## {answer.task.id} rank {answer.rank}: {answer.task.description}\n{answer.text}\n")
+    print(render_first_answers(answers))
 
 
 def _read_settings(run: Path) -> dict[str, Any]:

@@ -90,6 +90,13 @@ class ExploreClient:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
+    def commit_files(self, subject: str, *paths: str) -> None:
+        """Commit some files."""
+        environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+        for command in (["add", "--", *paths], [*identity, "commit", "-q", "-m", subject, "--", *paths]):
+            subprocess.run(["git", "-C", str(self.root), *command], check=True, env=environment)
+
     def call_tools(self, *requests: tuple[str, dict[str, Any]]) -> list[Outcome]:
         """Call tools one after the other in one server."""
 

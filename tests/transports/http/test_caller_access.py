@@ -147,7 +147,7 @@ async def test_over_mcp_a_token_has_the_same_tools_and_no_more(server: TokenServ
 async def test_what_a_toolset_offers_besides_tools_is_not_there_either(server: TokenServer) -> None:
     async with server.connect_mcp("all") as client:
         assert (await client.list_prompts()).prompts
-        assert "call find_code once" in (client.instructions or "")
+        assert "one find_code call" in (client.instructions or "")
     async with server.connect_mcp("assets") as client:
         assert "skills" not in (client.instructions or "")
         assert "find_code" not in (client.instructions or "")

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 
 from cleats.contract.tools import ListChangeCallback
 from cleats.settings import Settings
 from cleats.toolsets.code.composition import open_indexes
 from cleats.toolsets.code.index.background_builds import BackgroundBuilds
-from cleats.toolsets.code.search.tool import LiveSearch, SearchTool
+from cleats.toolsets.code.search.tool import LiveSearch, OverlaySearch, SearchTool
 
 
 class CodeEngine:
@@ -17,7 +18,9 @@ class CodeEngine:
         self.indexes = open_indexes(settings)
         self.builds = BackgroundBuilds(self.indexes, is_enabled=settings.code.auto_index == "on")
         demote_tests = settings.code.search_tests == "lower"
-        self.search_tool = SearchTool(self.indexes, self.builds, _load_live_search, demote_tests=demote_tests)
+        self.search_tool = SearchTool(
+            self.indexes, self.builds, _load_live_search, cache(_load_overlay), demote_tests=demote_tests
+        )
         self._users = 0
         self._resources = AsyncExitStack()
 
@@ -40,3 +43,9 @@ def _load_live_search() -> LiveSearch:
     from cleats.toolsets.code.explore.live_search import search_live  # noqa: PLC0415 - by the first that needs it
 
     return search_live
+
+
+def _load_overlay() -> OverlaySearch:
+    from cleats.toolsets.code.explore.overlay_search import ChangeOverlay  # noqa: PLC0415 - by the first change
+
+    return ChangeOverlay().search

@@ -24,7 +24,9 @@ def test_find_code_brings_the_declaration_with_the_lines_that_match(client: Expl
 
     answer = client.read_answer("find_code", query="add an item to the cart", limit=1)
 
-    assert answer.startswith("shop/cart.py\n 12-16 method Cart.add_item\n  12: def add_item(self, item):\n")
+    assert answer.startswith(
+        "shop/cart.py (clear lead)\n 12-16 method Cart.add_item\n  12: def add_item(self, item):\n"
+    )
     assert '13: """Add an item to the cart."""' in answer
     assert ("No index yet" in answer) is not has_index
 
@@ -39,8 +41,8 @@ def test_an_edit_is_visible_in_the_next_answer(client: ExploreClient, has_index:
     new = client.read_answer("find_code", query="refund a gift voucher", limit=1)
     changed = client.read_answer("find_code", query="settle a foreign invoice", limit=1)
 
-    assert "shop/refund.py\n 1-2 function refund_gift_voucher" in new
-    assert "shop/checkout.py\n 4-5 function settle_foreign_invoice" in changed
+    assert "shop/refund.py (clear lead)\n 1-2 function refund_gift_voucher" in new
+    assert "shop/checkout.py (clear lead)\n 4-5 function settle_foreign_invoice" in changed
 
 
 def test_a_declaration_that_was_removed_is_not_found_in_an_older_index(client: ExploreClient) -> None:
@@ -226,7 +228,7 @@ def test_an_answer_never_exceeds_its_budget(client: ExploreClient, tool: str) ->
 
 
 @pytest.mark.parametrize("has_index", [False, True])
-def test_find_code_shows_two_hits_with_lines_one_for_each_file_and_names_the_other_files(
+def test_find_code_shows_three_hits_with_lines_one_for_each_file_and_names_the_other_files(
     client: ExploreClient, has_index: bool
 ) -> None:
     for number in range(9):
@@ -242,7 +244,7 @@ def test_find_code_shows_two_hits_with_lines_one_for_each_file_and_names_the_oth
     in_one_line = re.findall(r"(?m)^shop/voucher_\d\.py:\d+ ", answer)
     others = re.search(r"(?m)^Also: shop/\{(.+)\}$", answer)
 
-    assert (len(detailed), len(in_one_line), len(answer) < 900) == (2, 3, True)
+    assert (len(detailed), len(in_one_line), len(answer) < 900) == (3, 2, True)
     assert others is not None
     assert len({*detailed, *(line.partition(":")[0] for line in in_one_line), *others[1].split(",")}) == 9
 
@@ -255,7 +257,7 @@ def test_find_code_knows_words_by_their_stems_and_ignores_words_that_only_say_th
 
     answer = client.read_answer("find_code", query="fix issue: incorrect countries of entries picked", limit=1)
 
-    assert answer.startswith("shop/places.py\n")
+    assert answer.startswith("shop/places.py (clear lead)\n")
 
 
 def test_find_code_ranks_tests_and_build_output_below_the_code_itself(client: ExploreClient) -> None:
@@ -264,3 +266,68 @@ def test_find_code_ranks_tests_and_build_output_below_the_code_itself(client: Ex
         client.write_file(path, text if path.endswith(".py") else "settle ledger settle ledger\n")
 
     assert client.read_answer("find_code", query="settle the ledger").startswith("shop/books.py\n")
+
+
+def test_find_code_says_that_a_file_leads_only_where_the_others_are_far_behind(client: ExploreClient) -> None:
+    text = "def settle_ledger(ledger):\n    return ledger.settle()\n"
+    client.write_file("shop/books.py", text)
+    client.write_file("shop/accounts.py", text)
+
+    answer = client.read_answer("find_code", query="settle the ledger")
+
+    assert "clear lead" not in answer
+    assert answer.startswith("shop/accounts.py\n")
+
+
+def test_find_code_learns_from_earlier_commits_where_a_thing_is(client: ExploreClient) -> None:
+    client.write_file("shop/a.py", "def reckon(voucher, amount):\n    return amount\n")
+    client.write_file("shop/b.py", "def reduce_by(voucher, amount):\n    return amount\n")
+    client.write_file("shop/c.py", "def pick_by(voucher, amount):\n    return amount\n")
+    client.commit_files("Start a shop", "shop/a.py", "shop/c.py")
+    client.commit_files("Round the amount of a voucher to whole cents", "shop/b.py")
+
+    answer = client.read_answer("find_code", query="the amount of a voucher is not rounded to cents")
+
+    assert answer.startswith("shop/b.py")
+    assert "past commit: Round the amount of a voucher to whole cents" in answer
+
+
+def test_find_code_prefers_the_file_that_has_or_declares_a_name_of_the_question(client: ExploreClient) -> None:
+    client.write_file("shop/use.py", "from shop.x import StockRoom\n\n\ndef use():\n    return StockRoom()\n")
+    client.write_file("shop/keep.py", "class StockRoom:\n    pass\n")
+    client.write_file("shop/price_list.py", "rows = []\n# price\n")
+    client.write_file("shop/rows.py", "# price list\n")
+
+    assert client.read_answer("find_code", query="empty StockRoom crashes").startswith("shop/keep.py")
+    assert client.read_answer("find_code", query="the price list is empty").startswith("shop/price_list.py")
+
+
+def test_a_long_declaration_is_shown_by_the_passage_that_has_the_words(client: ExploreClient) -> None:
+    body = [f"    step_{number}()" for number in range(200)]
+    body[3] = "    settle(1)"
+    body[150:153] = ["    ledger = open()", "    settle(ledger)", "    close(ledger)"]
+    client.write_file("shop/books.py", "def run_all():\n" + "\n".join(body) + "\n")
+
+    answer = client.read_answer("find_code", query="settle and close the ledger")
+
+    assert "153: settle(ledger)" in answer
+    assert "5: settle(1)" not in answer
+
+
+def test_long_answers_end_after_sixty_lines_unless_a_larger_budget_is_set(client: ExploreClient) -> None:
+    client.write_file("shop/long.py", "def run():\n" + "    hit()\n" * 100)
+
+    symbol, hits, lines, more = (
+        client.read_answer(tool, **arguments)
+        for tool, arguments in (
+            ("read_symbol", {"name": "run"}),
+            ("grep_code", {"pattern": "hit"}),
+            ("read_lines", {"path": "shop/long.py"}),
+            ("read_symbol", {"name": "run", "tokens": 4000}),
+        )
+    )
+
+    assert "… 41 more lines; read_lines shop/long.py start=61" in symbol
+    assert "next: offset=60" in hits
+    assert lines.startswith("shop/long.py lines 1-60 of 101; next: start=61")
+    assert more.endswith("101:     hit()")

@@ -123,7 +123,7 @@ async def test_a_full_answer_leaves_out_the_text_of_the_lowest_hits_when_it_is_t
 
 
 @requirement("a:tools:search", "b:tools:required:search")
-async def test_a_search_answers_from_the_index_and_says_when_it_is_stale(
+async def test_a_search_answers_from_the_index_and_changed_files_and_says_when_it_is_stale(
     world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "FRESHNESS_CACHE_SECONDS", 0.0)
@@ -137,7 +137,7 @@ async def test_a_search_answers_from_the_index_and_says_when_it_is_stale(
     warnings = stale.meta.warnings
     assert fresh.meta.warnings == []
     assert isinstance(outcome, Done)
-    assert "second" not in [hit["name"] for hit in outcome.result["code"]]
+    assert "second" in [hit["name"] for hit in outcome.result["code"]]
     assert [warning["code"] for warning in warnings] == ["index_stale"]
     assert "refresh=true" in warnings[0]["hint"]
 

@@ -12,6 +12,9 @@ MIN_TOKENS, MAX_TOKENS = 200, 20_000
 CHARS_PER_TOKEN: Final = 3.2
 """Characters of code in a token, rounded down: measured with o200k, source code has 3.3 to 3.9."""
 
+TOKENS_PER_LINE, MIN_LINE_COUNT = 33, 10
+"""Tokens of the budget for which an answer may have one line, about twice what a line costs; and the fewest lines."""
+
 MAX_LINE_CHARS: Final = 160
 """Characters of a source line that are shown; a longer line is data or minified."""
 
@@ -27,6 +30,14 @@ TOKENS_PROPERTY: Final = {
 def estimate_tokens(text: str) -> int:
     """Estimate the number of tokens of a text, never too low for code."""
     return int(len(text) / CHARS_PER_TOKEN) + 1
+
+
+def limit_line_count(max_tokens: int) -> int:
+    """Return how many lines a list or a declaration may take in an answer: 60 unless another budget is set.
+
+    Most readers need the beginning to decide, and the budget itself is spent only by long lines.
+    """
+    return max(MIN_LINE_COUNT, max_tokens // TOKENS_PER_LINE)
 
 
 def shorten_line(text: str, max_chars: int = MAX_LINE_CHARS) -> str:

@@ -8,16 +8,22 @@ from typing import Final
 
 from msgspec import Struct
 
+from cleats.toolsets.code.discovery.content import classify_name
 from cleats.toolsets.code.explore.ripgrep import list_files
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import UNCERTAIN_MTIME_NS
+from cleats.toolsets.code.records.archive import VIRTUAL_FOLDER
 from cleats.toolsets.code.repository import Repository
 
 _SELECT_FILES_SQL: Final = "SELECT path, size, mtime_ns FROM files UNION ALL SELECT path, size, mtime_ns FROM skipped"
 
 MAX_CHANGED_FILES: Final = 300
 """Changed files that are read for an answer; more of them need a build first."""
+
+
+LONGEST_BUILD_NS: Final = 600 * 10**9
+"""Nanoseconds before the end of a build in which a file may have come too late for it."""
 
 
 class _IndexedFiles(Struct):
@@ -48,7 +54,8 @@ class ChangedFiles:
             changed = [path for path, seen in indexed.known.items() if _has_changed(root, path, seen, indexed.built_ns)]
             if any(_read_mtime(root, folder) != mtime for folder, mtime in indexed.folders.items()):
                 indexed.folders = _collect_folders(root, indexed.known)
-                indexed.new_paths = [path for path in list_files(repository.root) if path not in indexed.known]
+                listed = [path for path in list_files(repository.root) if path not in indexed.known]
+                indexed.new_paths = [path for path in listed if _is_new(root, path, indexed.built_ns)]
             new_paths = [path for path in indexed.new_paths if _read_status(root, path) is not None]
         return sorted([*changed, *new_paths])[:MAX_CHANGED_FILES]
 
@@ -57,7 +64,17 @@ def _read_index(generation: Path) -> _IndexedFiles:
     catalogue_path = generation / catalogue_schema.CATALOGUE_FILE_NAME
     with IndexCatalogue.open(catalogue_path) as catalogue:
         known = {path: (size, mtime_ns) for path, size, mtime_ns in catalogue.connection.execute(_SELECT_FILES_SQL)}
+    known = {path: seen for path, seen in known.items() if not path.startswith(f"{VIRTUAL_FOLDER}/")}
     return _IndexedFiles(generation, catalogue_path.stat().st_mtime_ns, known, {"": -1}, [])
+
+
+def _is_new(root: str, path: str, built_ns: int) -> bool:
+    """Return whether a file came after the index; one that was there before is left out of it, such as an image."""
+    try:
+        status = os.lstat(f"{root}/{path}")
+    except (OSError, ValueError):
+        return False
+    return status.st_ctime_ns > built_ns - LONGEST_BUILD_NS and not classify_name(path).reason
 
 
 def _has_changed(root: str, path: str, seen: tuple[int, int], built_ns: int) -> bool:

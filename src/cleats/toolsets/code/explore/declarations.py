@@ -105,6 +105,12 @@ class DeclarationReader:
             known = {path: self._cache.get(key) for path, key in keys.items() if key is not None}
         return {path: parsed for path, parsed in known.items() if parsed is not None}
 
+    def find_parsed(self, root: Path, path: str) -> FileDeclarations | None:
+        """Return the declarations of a file if it was parsed before and has not changed."""
+        key = _make_key(root, path)
+        with self._lock:
+            return self._cache.get(key) if key is not None else None
+
     def read_file(self, root: Path, path: str) -> FileDeclarations | None:
         return self.read_files(root, [path]).get(path)
 

@@ -3,18 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
 from typing import Any, Final
 
 from cleats.toolsets.code.explore import ripgrep
-from cleats.toolsets.code.explore.answer_text import AnswerText, describe_page, shorten_line
-from cleats.toolsets.code.explore.declarations import DeclarationReader, FileDeclarations
+from cleats.toolsets.code.explore.answer_text import AnswerText, describe_page, limit_line_count, shorten_line
+from cleats.toolsets.code.explore.declarations import DeclarationReader
+from cleats.toolsets.code.explore.enclosing_names import find_enclosing_name
 from cleats.toolsets.code.explore.paths import make_globs
 from cleats.toolsets.code.explore.ripgrep import TextHit
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.search.fusion import TEST_PATH_PATTERN
-
-MAX_PARSED_FILES: Final = 30
-"""Files of a page whose declarations are looked up."""
 
 MAX_SHOWN_CHARS: Final = 140
 """Characters of a line that are shown."""
@@ -34,7 +34,7 @@ def _classify_path(path: str) -> int:
 
 
 def grep(
-    repository: Repository, args: Mapping[str, Any], reader: DeclarationReader, is_cancelled: Callable[[], bool]
+    repository: Repository, args: Mapping[str, Any], reader: DeclarationReader, _is_cancelled: Callable[[], bool]
 ) -> str:
     """Search the files as they are now.
 
@@ -65,12 +65,11 @@ def grep(
     ordered = [hit for path in paths for hit in by_path[path]]
     lines = "line" if len(matches) == 1 else "lines"
     summary = f"{total} matching {lines} in {len(paths):,} {'file' if len(paths) == 1 else 'files'}"
-    page = ordered[args["offset"] : args["offset"] + args["tokens"] // 8]
-    # Only files that are shown are parsed. Names make the lines longer, so that no more of them fit than without.
+    page = ordered[args["offset"] : args["offset"] + limit_line_count(args["tokens"])]
+    # Only files that are shown are read. Names make the lines longer, so that no more of them fit than without.
     shown, _ = _add_lines(page, args, {})
-    shown_paths = list(dict.fromkeys(hit.path for hit in page[:shown]))[:MAX_PARSED_FILES]
-    files = reader.read_files(repository.root, shown_paths, is_cancelled)
-    shown, answer = _add_lines(page[:shown], args, files)
+    names = _find_owners(repository.root, page[:shown], reader)
+    shown, answer = _add_lines(page[:shown], args, names)
     page_text = describe_page(shown, len(ordered), args["offset"], "lines")
     return answer.render(summary if shown == len(ordered) else f"{summary}; {page_text}")
 
@@ -94,14 +93,14 @@ def _render_files(paths: Sequence[str], counts: Mapping[str, int], args: Mapping
 
 
 def _add_lines(
-    page: Sequence[TextHit], args: Mapping[str, Any], files: Mapping[str, FileDeclarations]
+    page: Sequence[TextHit], args: Mapping[str, Any], names: Mapping[tuple[str, int], str]
 ) -> tuple[int, AnswerText]:
     """Return how many lines fit into an answer, and the answer."""
     answer = AnswerText(args["tokens"])
     shown, path, owner = 0, "", ""
     for hit in page:
         block = [] if hit.path == path else [hit.path]
-        name = _find_owner(files.get(hit.path), hit.line)
+        name = names.get((hit.path, hit.line), "")
         label = f" [{name}]" if name and (block or name != owner) else ""
         text = shorten_line(hit.text.strip() if not args["context"] else hit.text, MAX_SHOWN_CHARS)
         block.append(f" {hit.line}{':' if hit.is_match else '-'}{label} {text}")
@@ -111,6 +110,17 @@ def _add_lines(
     return shown, answer
 
 
-def _find_owner(file: FileDeclarations | None, line: int) -> str:
-    chunk = file.find_enclosing(line) if file else None
-    return chunk.name if chunk else ""
+def _find_owners(root: Path, hits: Sequence[TextHit], reader: DeclarationReader) -> dict[tuple[str, int], str]:
+    """Return the names of the declarations around lines; files that were not parsed before are not parsed for this."""
+    names: dict[tuple[str, int], str] = {}
+    for path, group in groupby(hits, key=lambda hit: hit.path):
+        file = reader.find_parsed(root, path)
+        lines = file.lines if file else ripgrep.read_text(root / path).split("\n")
+        is_code = not path.endswith(_TEXT_SUFFIXES)
+        for hit in group:
+            if file is not None:
+                chunk = file.find_enclosing(hit.line)
+                names[path, hit.line] = chunk.name if chunk else ""
+            elif is_code and hit.line <= len(lines):
+                names[path, hit.line] = find_enclosing_name(lines, hit.line)
+    return names

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.analysis.history.head import read_head
-from cleats.toolsets.code.explore.live_ranking import MAX_CANDIDATE_FILES, extract_stems, get_file_size, rank_files
+from cleats.toolsets.code.explore.declaration_ranking import MAX_CANDIDATE_FILES
+from cleats.toolsets.code.explore.file_ranking import extract_stems, get_file_size, rank_files
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_FILE_NAME
 from cleats.toolsets.code.index.file_reader import FileReader, ReadTask
@@ -48,9 +49,16 @@ def search_live(repository: Repository, request: SearchRequest, options: BuildOp
             retryable=True,
         )
     root, question = repository.root, " ".join(plan_search(request).words)
-    paths = [path for path in rank_files(root, question) if _is_wanted_path(request, path)][:MAX_CANDIDATE_FILES]
+    paths = [path for path in rank_files(root, question).scores if _is_wanted_path(request, path)][:MAX_CANDIDATE_FILES]
+    return search_paths(repository, request, options, paths)
+
+
+def search_paths(
+    repository: Repository, request: SearchRequest, options: BuildOptions, paths: list[str]
+) -> dict[str, Any]:
+    """Search some files, which are indexed for this one answer."""
     with TemporaryDirectory(prefix="cleats-live-") as folder:
-        _write_generation(Path(folder), root, paths, options)
+        _write_generation(Path(folder), repository.root, paths, options)
         engine = SearchEngine.open(Path(folder))
         try:
             return render_answer(engine, search_generation(engine, request))
@@ -59,17 +67,22 @@ def search_live(repository: Repository, request: SearchRequest, options: BuildOp
 
 
 def _find_obstacles(request: SearchRequest) -> Iterator[str]:
+    yield from find_repository_needs(request)
+    if request.branch:
+        yield "branch compares with an index"
+    if not extract_stems(" ".join(plan_search(request).words)):
+        yield "the query has no words to look for"
+
+
+def find_repository_needs(request: SearchRequest) -> Iterator[str]:
+    """Yield the parts of a request that only an index of the whole repository can answer."""
     for search_filter in request.filters:
         if ARGUMENTS_BY_NAME[search_filter.argument].topic in REPOSITORY_TOPICS:
             yield f"{search_filter.argument} needs facts about the whole repository"
-    if request.branch:
-        yield "branch compares with an index"
     if "records" in request.modes:
         yield "records are found only in an index"
     if request.backend not in {"auto", "tantivy"}:
         yield f"the backend {request.backend} needs an index"
-    if not extract_stems(" ".join(plan_search(request).words)):
-        yield "the query has no words to look for"
 
 
 def _is_wanted_path(request: SearchRequest, path: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.analysis.facts import Chunk
 from cleats.toolsets.code.explore import ripgrep
-from cleats.toolsets.code.explore.answer_text import AnswerText, describe_page, shorten_line
+from cleats.toolsets.code.explore.answer_text import AnswerText, describe_page, limit_line_count, shorten_line
 from cleats.toolsets.code.explore.declarations import DeclarationReader, FileDeclarations, get_last_name
 from cleats.toolsets.code.explore.grep_code import order_paths
 from cleats.toolsets.code.explore.paths import make_globs
@@ -170,7 +170,7 @@ def _render_references(
     counts = Counter(reference.role for reference in shown_references)
     offset, shown, path, owner = args["offset"], 0, "", ""
     answer = AnswerText(args["tokens"], reserved_tokens=150)
-    for reference in shown_references[offset:]:
+    for reference in shown_references[offset : offset + limit_line_count(args["tokens"])]:
         hit = reference.hit
         block = [] if hit.path == path else [f"{hit.path}{'' if reference.is_likely else ' (?)'}"]
         label = f" [{reference.owner}]" if reference.owner and (block or reference.owner != owner) else ""

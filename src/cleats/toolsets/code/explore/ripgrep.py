@@ -116,7 +116,7 @@ def find_words(root: Path, parts: Sequence[str], globs: Sequence[str] = ()) -> d
     if program is None:
         expression = re.compile(rf"\w*(?:{'|'.join(map(re.escape, parts))})\w*", re.IGNORECASE)
         for path in list_files(root, [*_NOT_CODE_GLOBS, *globs]):
-            lines = enumerate(_read_text(root / path).split("\n"), 1)
+            lines = enumerate(read_text(root / path).split("\n"), 1)
             if words := [(number, word) for number, line in lines for word in expression.findall(line)]:
                 found[path] = words
         return found
@@ -213,7 +213,7 @@ def _search_with_python(
 ) -> tuple[list[TextHit], bool]:
     hits: list[TextHit] = []
     for path in list_files(root, globs):
-        lines = _read_text(root / path).split("\n")
+        lines = read_text(root / path).split("\n")
         matched = {number for number, line in enumerate(lines) if expression.search(line)}
         shown = {n for number in matched for n in range(max(0, number - context), number + context + 1)}
         hits += [TextHit(path, n + 1, lines[n], n in matched) for n in sorted(shown) if n < len(lines)]
@@ -222,7 +222,8 @@ def _search_with_python(
     return hits, False
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the text of a file; empty if it is binary or cannot be read."""
     try:
         data = path.read_bytes()
     except OSError:

@@ -8,7 +8,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.analysis.facts import Chunk
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.explore import ripgrep
-from cleats.toolsets.code.explore.answer_text import AnswerText, number_lines
+from cleats.toolsets.code.explore.answer_text import AnswerText, limit_line_count, number_lines
 from cleats.toolsets.code.explore.declarations import (
     CONTAINER_KINDS,
     DeclarationReader,
@@ -27,7 +27,7 @@ MAX_CANDIDATE_FILES: Final = 60
 
 MAX_LISTED_CANDIDATES: Final = 25
 
-DEFAULT_LINE_COUNT: Final = 120
+DEFAULT_LINE_COUNT: Final = 60
 """Lines that `read_lines` shows, unless the caller gives an end."""
 
 _DECLARING_WORDS: Final = (
@@ -104,6 +104,7 @@ def read_symbol(
         )
     best = _pick_best(found)
     answer = AnswerText(args["tokens"])
+    line_count = limit_line_count(args["tokens"])
     if best is None:
         shown = [_describe_location(item) for item in found[:MAX_LISTED_CANDIDATES]]
         more = f" ({len(found) - len(shown)} more)" if len(found) > len(shown) else ""
@@ -113,7 +114,7 @@ def read_symbol(
     note = f"also: {', '.join(_describe_place(item) for item in others[:5])}" if others else ""
     if len(others) > 5:
         note += f" and {len(others) - 5} more"
-    _add_declaration(answer, best)
+    _add_declaration(answer, best, line_count)
     return answer.render(note)
 
 
@@ -135,12 +136,12 @@ def _describe_location(item: FoundDeclaration) -> str:
     return f"{_describe_place(item)} {item.chunk.kind} {item.chunk.name}{f'  {signature}' if signature else ''}"
 
 
-def _add_declaration(answer: AnswerText, item: FoundDeclaration) -> None:
+def _add_declaration(answer: AnswerText, item: FoundDeclaration, line_count: int) -> None:
     chunk, lines = item.chunk, item.file.lines
     last = min(chunk.end_line, len(lines))
     answer.add_block([f"{item.file.path}:{chunk.start_line}-{last} {chunk.kind} {chunk.name}"])
     numbered = number_lines(lines[chunk.start_line - 1 : last], chunk.start_line)
-    if answer.add_block(numbered):
+    if len(numbered) <= line_count and answer.add_block(numbered):
         return
     members = _list_members(item) if chunk.kind in CONTAINER_KINDS else []
     if members:
@@ -152,7 +153,7 @@ def _add_declaration(answer: AnswerText, item: FoundDeclaration) -> None:
                 return
         return
     for position, line in enumerate(numbered):
-        if not answer.add_block([line]):
+        if position == line_count or not answer.add_block([line]):
             rest = f"read_lines {item.file.path} start={chunk.start_line + position}"
             answer.lines.append(f"… {len(numbered) - position} more lines; {rest}")
             return
@@ -167,7 +168,12 @@ def _list_members(item: FoundDeclaration) -> list[str]:
     ]
 
 
-def read_lines(repository: Repository, args: Mapping[str, Any], reader: DeclarationReader) -> str:
+def read_lines(
+    repository: Repository,
+    args: Mapping[str, Any],
+    reader: DeclarationReader,
+    _is_cancelled: Callable[[], bool] = lambda: False,
+) -> str:
     """Return numbered lines of a file.
 
     Raises:

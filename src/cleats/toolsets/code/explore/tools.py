@@ -1,7 +1,8 @@
 """The table of tools of the toolset `explore`."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from cleats.contract.errors import ErrorCode
@@ -20,6 +21,7 @@ REPO_PROPERTY: Final = {"type": "string", "description": "Repository folder. [de
 PATH_PROPERTY: Final = {"type": "string", "description": "Only this folder, file or glob."}
 OFFSET_PROPERTY: Final = {"type": "integer", "minimum": 0, "default": 0, "description": "Skip this many."}
 
+Handler = Callable[[Mapping[str, Any], Context], Awaitable[str]]
 Work = Callable[[Repository, Mapping[str, Any], Callable[[], bool]], str]
 
 
@@ -48,6 +50,19 @@ class ExploreTools:
         finally:
             cancelled.set()
 
+    def handle(self, module_name: str, function_name: str) -> Handler:
+        """Return the handler of a tool that reads declarations; its module is loaded by the first call."""
+
+        async def run_tool(args: Mapping[str, Any], context: Context) -> str:
+            def work(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
+                module = import_module(f"cleats.toolsets.code.explore.{module_name}")
+                answer: str = getattr(module, function_name)(repository, given, self._load_state()[0], is_cancelled)
+                return answer
+
+            return await self._run(work, args, context)
+
+        return run_tool
+
     async def find_code(self, args: Mapping[str, Any], context: Context) -> str:
         def find(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
             from cleats.toolsets.code.explore.find_code import CodeFinder  # noqa: PLC0415 - by the first call
@@ -64,46 +79,6 @@ class ExploreTools:
         self._builds.start_first(repository)
         return self._builds.describe(repository)
 
-    async def grep_code(self, args: Mapping[str, Any], context: Context) -> str:
-        def search(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
-            from cleats.toolsets.code.explore.grep_code import grep  # noqa: PLC0415 - by the first call
-
-            return grep(repository, given, self._load_state()[0], is_cancelled)
-
-        return await self._run(search, args, context)
-
-    async def read_symbol(self, args: Mapping[str, Any], context: Context) -> str:
-        def read(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
-            from cleats.toolsets.code.explore.symbols import read_symbol  # noqa: PLC0415 - by the first call
-
-            return read_symbol(repository, given, self._load_state()[0], is_cancelled)
-
-        return await self._run(read, args, context)
-
-    async def find_references(self, args: Mapping[str, Any], context: Context) -> str:
-        def find(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
-            from cleats.toolsets.code.explore.references import find_references  # noqa: PLC0415 - by the first call
-
-            return find_references(repository, given, self._load_state()[0], is_cancelled)
-
-        return await self._run(find, args, context)
-
-    async def outline(self, args: Mapping[str, Any], context: Context) -> str:
-        def show(repository: Repository, given: Mapping[str, Any], is_cancelled: Callable[[], bool]) -> str:
-            from cleats.toolsets.code.explore.outline import outline  # noqa: PLC0415 - by the first call
-
-            return outline(repository, given, self._load_state()[0], is_cancelled)
-
-        return await self._run(show, args, context)
-
-    async def read_lines(self, args: Mapping[str, Any], context: Context) -> str:
-        def read(repository: Repository, given: Mapping[str, Any], _is_cancelled: Callable[[], bool]) -> str:
-            from cleats.toolsets.code.explore.symbols import read_lines  # noqa: PLC0415 - by the first call
-
-            return read_lines(repository, given, self._load_state()[0])
-
-        return await self._run(read, args, context)
-
 
 def build_toolset(engine: "CodeEngine") -> Toolset:
     """Build the toolset over the repositories of this machine."""
@@ -113,10 +88,11 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
         name="explore",
         purpose="Find and read code: by words, by name, by text; outlines and references, with line numbers.",
         advice=(
-            "To locate code for a task, call find_code once with the whole problem statement as the query; its first"
-            " hits are the likeliest places, so go on from them instead of repeating the search with other words. Use"
-            " read_symbol instead of reading a whole file, find_references for the uses of a name, and grep_code when"
-            " you know the exact text. No index has to be built first."
+            "To locate code for a task, start with one find_code call that has the task's own words, unchanged. A first"
+            " file marked as clear lead is usually the right one: go straight to it. Otherwise choose among the"
+            " files shown by their lines, and check at most one of them with read_symbol; do not search again with"
+            " other words. Use find_references for the uses of a name and grep_code when you know the exact text. No"
+            " index has to be built first."
         ),
         running=engine.lifespan,
         on_roots=explore.indexes.roots_callback,
@@ -125,10 +101,10 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
                 name="find_code",
                 title="Find code",
                 description=(
-                    "Find the code that a question, bug report or feature is about. Pass the whole problem statement, a"
-                    " name or an error message, all words in one call: files are ranked by all of them together."
-                    " Returns the best places, one for each file and likeliest first, with line numbers and matching"
-                    " lines, then other files that match. Usually one call is enough; grep_code finds exact text."
+                    "Find the code that a question, bug report or feature is about. Call it first, once, with the"
+                    " task's own words: files are ranked by all words together, by names, and by earlier commits about"
+                    " the same thing. Returns one place for each file, likeliest first, with the decisive lines."
+                    " 'clear lead' means that the first file fits far better than the others: stop searching."
                 ),
                 input=arguments(
                     {
@@ -183,7 +159,7 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
                     required=("pattern",),
                 ),
                 payload=CONTENT,
-                run=explore.grep_code,
+                run=explore.handle("grep_code", "grep"),
                 timeout=60.0,
                 errors=read_errors,
                 examples=({"arguments": {"pattern": "raise ValueError", "path": "src"}},),
@@ -207,7 +183,7 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
                     required=("name",),
                 ),
                 payload=CONTENT,
-                run=explore.read_symbol,
+                run=explore.handle("symbols", "read_symbol"),
                 timeout=60.0,
                 errors=read_errors,
                 examples=({"arguments": {"name": "Flask.full_dispatch_request"}},),
@@ -237,7 +213,7 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
                     required=("name",),
                 ),
                 payload=CONTENT,
-                run=explore.find_references,
+                run=explore.handle("references", "find_references"),
                 timeout=60.0,
                 errors=read_errors,
                 examples=({"arguments": {"name": "url_for", "kind": "call"}},),
@@ -258,7 +234,7 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
                     }
                 ),
                 payload=CONTENT,
-                run=explore.outline,
+                run=explore.handle("outline", "outline"),
                 timeout=60.0,
                 errors=read_errors,
                 examples=({"arguments": {"path": "src/flask/app.py"}},),
@@ -272,14 +248,14 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
                     {
                         "path": {"type": "string", "minLength": 1, "description": "File in the repository."},
                         "start": {"type": "integer", "minimum": 1, "default": 1, "description": "First line."},
-                        "end": {"type": "integer", "minimum": 1, "description": "Last line. [default: 120 lines]"},
+                        "end": {"type": "integer", "minimum": 1, "description": "Last line. [default: 60 lines]"},
                         "tokens": TOKENS_PROPERTY,
                         "repo": REPO_PROPERTY,
                     },
                     required=("path",),
                 ),
                 payload=CONTENT,
-                run=explore.read_lines,
+                run=explore.handle("symbols", "read_lines"),
                 timeout=30.0,
                 errors=read_errors,
                 examples=({"arguments": {"path": "src/app.py", "start": 40, "end": 80}},),

@@ -136,6 +136,9 @@ class RemoteSearcher(Protocol):
 LiveSearch: TypeAlias = "Callable[[Repository, SearchRequest, BuildOptions], dict[str, Any]]"
 """Answers a search from the files themselves; it runs in a thread."""
 
+OverlaySearch: TypeAlias = "Callable[[Repository, SearchEngine, SearchRequest, BuildOptions], dict[str, Any] | None]"
+"""Answers a search from an index and the files that have changed since; None if nothing has. It runs in a thread."""
+
 
 class SearchTool:
     """Searches the indexes of this machine."""
@@ -145,10 +148,12 @@ class SearchTool:
         indexes: Indexes,
         builds: BackgroundBuilds,
         load_live_search: Callable[[], LiveSearch],
+        load_overlay: Callable[[], OverlaySearch],
         *,
         demote_tests: bool = False,
     ) -> None:
-        self._indexes, self._builds, self._load_live_search = indexes, builds, load_live_search
+        self._indexes, self._builds = indexes, builds
+        self._load_live_search, self._load_overlay = load_live_search, load_overlay
         self._demote_tests = demote_tests
         self._engines = SearchEnginePool()
 
@@ -184,6 +189,10 @@ class SearchTool:
                 raise
             return await self._search_live(repository, args, context)
         fresh = await self._indexes.check_freshness(repository, max_wait=FRESHNESS_TIMEOUT_SECONDS)
+        is_unknown = fresh is None and self._indexes.find_remote_reader(repository) is None
+        if is_unknown or (fresh is not None and fresh.is_stale):
+            overlaid = await blocking.run_in_thread(self._run_overlay, args, repository, other_roots)
+            answer = overlaid or answer
         if fresh is not None and fresh.is_stale:
             context.warn(
                 "index_stale",
@@ -265,6 +274,13 @@ class SearchTool:
         request = self.make_request(args, repository, other_roots)
         with self.open_engine(repository) as engine:
             return render_answer(engine, search_generation(engine, request))
+
+    def _run_overlay(
+        self, args: Mapping[str, Any], repository: "Repository", other_roots: Sequence[Path]
+    ) -> dict[str, Any] | None:
+        request = self.make_request(args, repository, other_roots)
+        with self.open_engine(repository) as engine:
+            return self._load_overlay()(repository, engine, request, self._indexes.options)
 
     def make_request(
         self, args: Mapping[str, Any], repository: "Repository", other_roots: Sequence[Path] = ()

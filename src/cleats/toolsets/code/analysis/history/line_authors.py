@@ -199,14 +199,27 @@ FORMAT_VERSION = 1
 class FileBlame(Struct):
     """The blame of one file."""
 
-    lines: "array[int]"
-    """The commit of each line, as far as known; lines after the last are older than the known history."""
+    stored_lines: "array[int] | bytes"
+    """The lines, or the saved runs of them until they are asked for: an update needs those of very few files."""
     whole: bool
     """True if `lines` covers every line of the file."""
     last: int = 0
     """The last commit that changed the file."""
     changes: list[int] = []
     """Added and removed lines of the last commits that changed the file."""
+
+    @property
+    def lines(self) -> "array[int]":
+        """The commit of each line, as far as known; lines after the last are older than the known history."""
+        if isinstance(self.stored_lines, bytes):
+            self.stored_lines = _decode_runs(self.stored_lines)
+        return self.stored_lines
+
+    @property
+    def runs(self) -> bytes:
+        """The lines as they are saved."""
+        stored = self.stored_lines
+        return stored if isinstance(stored, bytes) else _encode_runs(stored)
 
 
 class BlameLedger(Struct):
@@ -288,10 +301,7 @@ class BlameLedger(Struct):
         saved_ledger: _SavedLedger = (
             *(FORMAT_VERSION, sys.byteorder, self.lined, self.base, self.boundary),
             *(bytes.fromhex("".join(self.shas)), self.times.tobytes(), self.credits.tobytes(), self.authors),
-            {
-                path: (_encode_runs(file.lines), file.whole, file.last, file.changes)
-                for path, file in self.files.items()
-            },
+            {path: (file.runs, file.whole, file.last, file.changes) for path, file in self.files.items()},
         )
         return zlib.compress(msgspec.msgpack.encode(saved_ledger), 1)
 
@@ -306,7 +316,7 @@ class BlameLedger(Struct):
             times, author_numbers = array("Q", time_bytes), array("I", author_bytes)
             all_shas, sha_length = sha_bytes.hex(), 2 * len(sha_bytes) // max(1, len(times) - 1)
             shas = [all_shas[offset : offset + sha_length] for offset in range(0, len(all_shas), sha_length or 1)]
-            blames = {path: FileBlame(_decode_runs(runs), *facts) for path, (runs, *facts) in files.items()}
+            blames = {path: FileBlame(runs, *facts) for path, (runs, *facts) in files.items()}
             return cls(lined, base, boundary, ["", *shas], times, author_numbers, authors, blames)
         except (zlib.error, msgspec.MsgspecError, ValueError):
             return None
