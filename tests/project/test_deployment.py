@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from cleats.cli.main import cli
-from cleats.settings.schema import SETTINGS_BY_NAME
+from cleats.settings import SETTINGS_BY_NAME
 from tests.support.paths import REPOSITORY_ROOT
 from tests.transports.http.test_metrics import METRIC_FAMILIES
 
