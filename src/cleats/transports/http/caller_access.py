@@ -24,7 +24,10 @@ from cleats.transports.http.monitoring import WriteRecord, build_writer, clean_t
 from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessToken, load_tokens
 
 REPOSITORY_ARGUMENT: Final = "repoPath"
-"""The argument that names a repository, in every tool that has one."""
+"""The argument that names a repository, in every tool that has one, except for those of `explore`."""
+
+REPOSITORY_ARGUMENTS_BY_TOOLSET: Final = {"explore": "repo"}
+"""Toolsets whose tools have another name for it. A plugin may mean something else by `repo`."""
 
 WORKSPACE_ARGUMENT: Final = "workspacePath"
 """The argument that names a file that lists repositories."""
@@ -66,18 +69,22 @@ class PathGuard:
 
     def guard_toolset(self, toolset: Toolset) -> Toolset:
         """Return the toolset with tools that refuse paths outside."""
-        return replace(toolset, tools=[self._guard_tool(tool) for tool in toolset.tools])
+        repository_argument = REPOSITORY_ARGUMENTS_BY_TOOLSET.get(toolset.name, REPOSITORY_ARGUMENT)
+        return replace(toolset, tools=[self._guard_tool(tool, repository_argument) for tool in toolset.tools])
 
-    def _guard_tool(self, tool: Tool) -> Tool:
+    def _guard_tool(self, tool: Tool, repository_argument: str) -> Tool:
         argument_names = set(tool.input.get("properties", {}))
-        if not self.restricted and not {REPOSITORY_ARGUMENT, CONFIG_ARGUMENT, *PATH_ARGUMENTS} & argument_names:
+        if not self.restricted and not {repository_argument, CONFIG_ARGUMENT, *PATH_ARGUMENTS} & argument_names:
             return tool
-        forces_repository = REPOSITORY_ARGUMENT in argument_names and (self.restricted or tool.hints.destructive)
+        forces_repository = repository_argument in argument_names and (self.restricted or tool.hints.destructive)
 
         async def run_guarded(arguments: Mapping[str, Any], context: Context) -> Any:
             if forces_repository and not arguments.get(WORKSPACE_ARGUMENT):
                 # Without a repository, they use the server's own or every one on this machine.
-                arguments = {REPOSITORY_ARGUMENT: str(self._default_root), **arguments}
+                arguments = {repository_argument: str(self._default_root), **arguments}
+            if repository_argument != REPOSITORY_ARGUMENT and repository_argument in arguments:
+                folder = self.resolve_repository(arguments[repository_argument])
+                arguments = {**arguments, repository_argument: str(folder)}
             answer = await tool.run(self.check_arguments(arguments), context)
             return self._drop_foreign_repositories(answer) if self.restricted else answer
 
