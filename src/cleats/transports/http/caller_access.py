@@ -18,6 +18,7 @@ from cleats.contract.registry import Registry
 from cleats.contract.tools import Context, Tool, Toolset
 from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
+from cleats.runtime.recent_calls import RecentCalls
 from cleats.settings import Settings
 from cleats.system.safe_paths import resolve_path
 from cleats.transports.http.monitoring import WriteRecord, build_writer, clean_text, open_outlet
@@ -248,6 +249,7 @@ class CallerAccess:
     path_guard: PathGuard
     toolsets: Sequence[Toolset]
     audit: WriteRecord | None = None
+    recent_calls: RecentCalls | None = None
 
     def limit_dispatcher(self, dispatcher: Dispatcher) -> Dispatcher:
         """Return the dispatcher limited to this caller's tools."""
@@ -255,8 +257,11 @@ class CallerAccess:
         def record_end(call: ToolCall, outcome: Outcome) -> None:
             if self.audit is not None:
                 self.audit(build_audit_record(self.token.name, call, outcome))
+            if self.recent_calls is not None:
+                self.recent_calls.record_end(self.token.name, call, outcome)
 
-        return dispatcher.with_registry(Registry(self.toolsets), record_end if self.audit else None)
+        observes = self.audit is not None or self.recent_calls is not None
+        return dispatcher.with_registry(Registry(self.toolsets), record_end if observes else None)
 
 
 def build_audit_record(token: str, call: ToolCall, outcome: Outcome) -> dict[str, Any]:
@@ -270,7 +275,11 @@ def build_audit_record(token: str, call: ToolCall, outcome: Outcome) -> dict[str
 
 
 def build_accesses(
-    settings: Settings, served_toolsets: Sequence[Toolset], *, find_root: Callable[[Path | None], Path]
+    settings: Settings,
+    served_toolsets: Sequence[Toolset],
+    *,
+    find_root: Callable[[Path | None], Path],
+    recent_calls: RecentCalls | None = None,
 ) -> list[CallerAccess]:
     """Return the access of every token, or of anyone if there are no tokens.
 
@@ -291,7 +300,7 @@ def build_accesses(
             for candidate in served_toolsets
             if token.toolsets is None or candidate.name in token.toolsets
         ]
-        accesses.append(CallerAccess(token, path_guard, toolsets, audit))
+        accesses.append(CallerAccess(token, path_guard, toolsets, audit, recent_calls))
     return accesses
 
 
