@@ -12,7 +12,19 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from cleats.console.caller_console import CallerConsole, redirect_to
-from cleats.console.pages import activity, calls, code, indexes, search, tools
+from cleats.console.pages import (
+    activity,
+    assets,
+    calls,
+    code,
+    findings,
+    indexes,
+    run_pages,
+    runs,
+    search,
+    skills,
+    tools,
+)
 from cleats.contract.errors import ErrorCode, ToolError
 
 log = logging.getLogger(__name__)
@@ -23,6 +35,11 @@ PAGE_ROUTES: tuple[tuple[str, str, PageHandler], ...] = (
     *search.ROUTES,
     *indexes.ROUTES,
     *code.ROUTES,
+    *runs.ROUTES,
+    *run_pages.ROUTES,
+    *findings.ROUTES,
+    *skills.ROUTES,
+    *assets.ROUTES,
     *tools.ROUTES,
     *calls.ROUTES,
     *activity.ROUTES,

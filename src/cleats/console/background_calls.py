@@ -61,7 +61,13 @@ class BackgroundCalls:
         self._tools = tools
         self._calls: dict[str, BackgroundCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stopping = False
+        self.stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the server stops."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """True if the server is about to end."""
+        return self.stopped.done()
 
     def start(self, tool: str, arguments: Mapping[str, Any], subject: str = "") -> BackgroundCall:
         """Start a call, and return it at once."""
@@ -80,7 +86,7 @@ class BackgroundCalls:
         return background
 
     async def _run(self, background: BackgroundCall) -> None:
-        background.outcome = Cancelled() if self._stopping else await self._tools.dispatch(background.call)
+        background.outcome = Cancelled() if self.is_stopping else await self._tools.dispatch(background.call)
         background.mark_changed()
 
     def _forget_oldest(self) -> None:
@@ -101,6 +107,11 @@ class BackgroundCalls:
         ]
         return matches[-1] if matches else None
 
+    def find_latest(self, subject: str) -> BackgroundCall | None:
+        """Return the call about a subject that was started last."""
+        matches = [item for item in self._calls.values() if item.subject == subject]
+        return matches[-1] if matches else None
+
     async def wait(self, background: BackgroundCall, seconds: float) -> bool:
         """Wait for the end of a call, but not longer than this; return whether it has ended."""
         try:
@@ -116,13 +127,14 @@ class BackgroundCalls:
         while True:
             changed = background.changed
             yield background
-            if background.outcome is not None or self._stopping:
+            if background.outcome is not None or self.is_stopping:
                 return
             await changed.wait()
 
     def stop(self) -> None:
         """Cancel every call, and end everybody's waiting."""
-        self._stopping = True
+        if not self.stopped.done():
+            self.stopped.set_result(None)
         for background in self._calls.values():
             if background.outcome is None:
                 background.call.cancel()

@@ -35,6 +35,10 @@ class NavigationItem(NamedTuple):
 
 NAVIGATION: Final = (
     NavigationItem("search", "Search", "/", ("search",)),
+    NavigationItem("runs", "Runs", "/console/runs", ("launch_list_runs", "launch_get_status", "launch_get_artifact")),
+    NavigationItem("findings", "Findings", "/console/findings", ("search", "triage_decision")),
+    NavigationItem("skills", "Skills", "/console/skills", ("skill",)),
+    NavigationItem("assets", "Assets", "/console/assets", ("list_schemas", "validate_asset", "diff_assets")),
     NavigationItem("tools", "Tools", "/console/tools", ()),
 )
 """Every area, in the order of the menu."""
