@@ -26,6 +26,7 @@ from cleats.settings import Settings
 if TYPE_CHECKING:
     import socket
 
+    from cleats.contract.compat import ContractReport
     from cleats.toolsets.code.shared_engine import CodeEngine
     from cleats.transports.mcp.description import ChangeAnnouncer, ServerDescription
     from cleats.transports.mcp.server import McpServer
@@ -352,6 +353,7 @@ async def serve_http(
                 recent_calls=recent_calls,
                 body_limit=settings.http.body_limit,
                 search_flags={argument.name: argument.flag for argument in SEARCH_ARGUMENTS if argument.flag},
+                compare_contracts=_compare_contracts,
             )
             _freeze_startup_objects()
             with _log_serving("http", served_toolsets, stop):
@@ -361,6 +363,13 @@ async def serve_http(
                 await service.serve_api(
                     settings, caller_apps, listener, *ends, vitals=status, ready_checks=checks, console=console
                 )
+
+
+def _compare_contracts(old: Mapping[str, Any], new: Mapping[str, Any]) -> "ContractReport":
+    from cleats.contract.compat.policy import DEFAULT_POLICY  # noqa: PLC0415 - only when somebody compares
+    from cleats.system.contract_comparison import compare_bounded  # noqa: PLC0415
+
+    return compare_bounded(old, new, DEFAULT_POLICY)
 
 
 async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:

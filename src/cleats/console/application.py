@@ -17,6 +17,7 @@ from cleats.console.pages import (
     assets,
     calls,
     code,
+    contract,
     findings,
     indexes,
     run_pages,
@@ -43,6 +44,7 @@ PAGE_ROUTES: tuple[tuple[str, str, PageHandler], ...] = (
     *tools.ROUTES,
     *calls.ROUTES,
     *activity.ROUTES,
+    *contract.ROUTES,
 )
 """Method, path and handler of every page and stream."""
 

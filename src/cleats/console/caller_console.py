@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
@@ -17,11 +17,26 @@ from cleats.contract.errors import ToolError
 from cleats.runtime.recent_calls import FinishedCall, RecentCalls
 from cleats.runtime.server_status import ServerStatus
 
+if TYPE_CHECKING:
+    from cleats.contract.compat import ContractReport
+
 THEME_COOKIE: Final = "cleats_theme"
 THEMES: Final = ("auto", "light", "dark")
 FORM_TOKEN_FIELD: Final = "form_token"
 FORM_TOKEN_HEADER: Final = "x-form-token"
 MAX_FORM_FIELDS: Final = 500
+
+FORM_OVERHEAD_FACTOR: Final = 3
+"""The growth of JSON in a form, in which quotes and braces take three bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractCheck:
+    """One comparison of contracts that the caller made here."""
+
+    label: str
+    checked_at: float
+    report: "ContractReport"
 
 
 class NavigationItem(NamedTuple):
@@ -40,6 +55,7 @@ NAVIGATION: Final = (
     NavigationItem("skills", "Skills", "/console/skills", ("skill",)),
     NavigationItem("assets", "Assets", "/console/assets", ("list_schemas", "validate_asset", "diff_assets")),
     NavigationItem("tools", "Tools", "/console/tools", ()),
+    NavigationItem("contract", "Contract", "/console/contract", ()),
 )
 """Every area, in the order of the menu."""
 
@@ -66,6 +82,8 @@ class ServerFacts:
     body_limit: int
     search_flags: Mapping[str, str]
     """The flag of `cleats search` for each argument of the search tool that has one."""
+    compare_contracts: Callable[[Mapping[str, Any], Mapping[str, Any]], "ContractReport"]
+    """Compares two snapshots in child processes, with a time limit."""
 
 
 class CallerConsole:
@@ -74,6 +92,7 @@ class CallerConsole:
     def __init__(self, caller: ConsoleCaller, tools: ToolCaller, server: ServerFacts) -> None:
         self.caller, self.tools, self.server = caller, tools, server
         self.background = BackgroundCalls(tools)
+        self.last_check: ContractCheck | None = None
 
     def has_area(self, name: str) -> bool:
         """Return whether the caller has the tools of an area."""
@@ -112,7 +131,7 @@ class CallerConsole:
         Raises:
             HTTPException: 403 without the token of the form, 413 if it is too large, 400 if it is not a form.
         """
-        return await read_form(request, self.server.sessions, self.server.body_limit)
+        return await read_form(request, self.server.sessions, FORM_OVERHEAD_FACTOR * self.server.body_limit)
 
     def list_recent_calls(self, *, with_own: bool) -> list[FinishedCall]:
         """Return the recent calls that this caller may see."""

@@ -4,6 +4,7 @@ Nothing heavy is imported here. A server that nobody looks at in a browser pays 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp
 
@@ -22,6 +23,9 @@ from cleats.transports.http.guard import ConsoleEntry
 from cleats.transports.http.routes import CONSOLE_PATH
 from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessToken, match_bearer_token
 
+if TYPE_CHECKING:
+    from cleats.contract.compat import ContractReport
+
 
 def build_console(
     accesses: Sequence[CallerAccess],
@@ -32,6 +36,7 @@ def build_console(
     recent_calls: RecentCalls,
     body_limit: int,
     search_flags: Mapping[str, str],
+    compare_contracts: Callable[[Mapping[str, Any], Mapping[str, Any]], "ContractReport"],
 ) -> ConsoleEntry:
     """Build the pages of every caller."""
     tokens = [access.token for access in accesses if access.token is not ANONYMOUS_TOKEN]
@@ -43,6 +48,7 @@ def build_console(
         needs_token=bool(tokens),
         body_limit=body_limit,
         search_flags=search_flags,
+        compare_contracts=compare_contracts,
     )
     consoles = {
         access.token.name: CallerConsole(_describe_caller(access), ToolCaller(dispatcher), server)

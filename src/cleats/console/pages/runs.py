@@ -77,7 +77,7 @@ async def show_run(console: CallerConsole, request: Request) -> Response:
         for name, allowed in list_actions(values["state"], report).items()
     }
     pull_request = await read_json_artifact(console, values["run_id"], "pr.json", values["artifact_names"])
-    created = next((event["payload"] for event in events if event.get("type") == "RUN_CREATED"), {})
+    created: Mapping[str, Any] = next((event["payload"] for event in events if event.get("type") == "RUN_CREATED"), {})
     values |= {
         "tab": "overview",
         "title": f"Run of {created.get('product_slug', values['run_id'])}",
