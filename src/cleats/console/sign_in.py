@@ -70,6 +70,8 @@ def build_public_app(sessions: BrowserSessions, match_token: Callable[[str], str
 
     async def show_fault(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
+        if request.url.path.startswith(f"{STATIC_PATH}/"):
+            return Response("There is no such file.", 404, media_type="text/plain")
         if error.status_code in {404, 405}:
             return await require_sign_in(request, error)
         return render_sign_in(request, error.detail, error.status_code)
