@@ -62,18 +62,14 @@ def build_public_app(sessions: BrowserSessions, match_token: Callable[[str], str
         )
         return response
 
-    async def require_sign_in(request: Request, _error: Exception) -> Response:
-        if request.method in {"GET", "HEAD"} and request.headers.get("x-fragment") != "1":
-            path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return redirect_to(SIGN_IN_PATH if path == "/" else f"{SIGN_IN_PATH}?next={quote(path, safe='')}")
-        return render_sign_in(request, "Your session has ended. Sign in again.", 401)
-
     async def show_fault(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
         if request.url.path.startswith(f"{STATIC_PATH}/"):
             return Response("There is no such file.", 404, media_type="text/plain")
         if error.status_code in {404, 405}:
-            return await require_sign_in(request, error)
+            if (address := find_sign_in_address(request)) is not None:
+                return redirect_to(address)
+            return render_sign_in(request, "Your session has ended. Sign in again.", 401)
         return render_sign_in(request, error.detail, error.status_code)
 
     routes = [
@@ -84,6 +80,14 @@ def build_public_app(sessions: BrowserSessions, match_token: Callable[[str], str
     app = Starlette(routes=routes, exception_handlers={HTTPException: show_fault})
     app.router.redirect_slashes = False
     return app
+
+
+def find_sign_in_address(request: Request) -> str | None:
+    """Return where a page leads that needs a session, or None if a browser cannot come back to it."""
+    if request.method not in {"GET", "HEAD"} or request.headers.get("x-fragment") == "1":
+        return None
+    path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return SIGN_IN_PATH if path == "/" else f"{SIGN_IN_PATH}?next={quote(path, safe='')}"
 
 
 def read_next_path(text: str) -> str:
