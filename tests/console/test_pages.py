@@ -75,7 +75,7 @@ def test_every_page_is_escaped_and_guarded(browser: ConsoleBrowser, path: str) -
     assert "script-src 'self';" in policy
     assert "unsafe" not in policy
     assert reply.headers["x-content-type-options"] == "nosniff"
-    assert reply.headers["referrer-policy"] == "no-referrer"
+    assert reply.headers["referrer-policy"] == "same-origin"
     assert reply.headers["cache-control"] == "no-store"
     assert find_active_parts(text) == []
 

@@ -69,6 +69,10 @@ def build_caller_app(console: CallerConsole) -> ASGIApp:
         code = ErrorCode.FORBIDDEN if error.status_code == 403 else ErrorCode.INVALID_REQUEST
         return console.render_error(request, ToolError(code, error.detail), status=error.status_code)
 
+    async def show_crash(request: Request, _crash: Exception) -> Response:
+        error = ToolError(ErrorCode.INTERNAL, "The page could not be made.", hint="The server's log has the trace.")
+        return console.render_error(request, error, status=500)
+
     async def sign_out(request: Request) -> Response:
         await console.read_form(request)
         sessions = console.server.sessions
@@ -79,6 +83,7 @@ def build_caller_app(console: CallerConsole) -> ASGIApp:
 
     routes = [Route(path, bind_handler(handler), methods=[method]) for method, path, handler in PAGE_ROUTES]
     routes.append(Route("/console/sign-out", sign_out, methods=["POST"]))
-    app = Starlette(routes=routes, exception_handlers={ToolError: show_tool_error, HTTPException: show_http_error})
+    handlers = {ToolError: show_tool_error, HTTPException: show_http_error, Exception: show_crash}
+    app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app

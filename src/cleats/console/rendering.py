@@ -27,7 +27,8 @@ PAGE_HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
+    # Not "no-referrer": browsers would then send forms with `Origin: null`, which the guard refuses.
+    "referrer-policy": "same-origin",
     "cache-control": "no-store",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }

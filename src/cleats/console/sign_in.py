@@ -28,11 +28,11 @@ def build_public_app(sessions: BrowserSessions, match_token: Callable[[str], str
     """Build the application for requests without a session; `match_token` returns the name of a valid token."""
     limiter = RateLimiter(FAILED_SIGN_INS_PER_MINUTE)
 
-    def render_sign_in(request: Request, message: str = "", status: int = 200) -> Response:
+    def render_sign_in(request: Request, message: str = "", status: int = 200, next_path: str = "") -> Response:
         values: dict[str, Any] = {
             "theme": read_theme(request),
             "form_token": sessions.make_form_token(request.headers.get("cookie", "")),
-            "next": read_next_path(request.query_params.get("next", "")),
+            "next": read_next_path(next_path or request.query_params.get("next", "")),
             "message": message,
         }
         return page_response(render_template("sign_in.html", values), status)
@@ -46,8 +46,8 @@ def build_public_app(sessions: BrowserSessions, match_token: Callable[[str], str
         if name is None:
             if wait := limiter.take():
                 message = f"Too many wrong tokens. Try again in {ceil(wait)} s."
-                return render_sign_in(request, message, 429)
-            return render_sign_in(request, "Invalid token.", 401)
+                return render_sign_in(request, message, 429, form.get("next"))
+            return render_sign_in(request, "Invalid token.", 401, form.get("next"))
         response = redirect_to(read_next_path(form.get("next")))
         # The server speaks plain HTTP; behind a proxy with TLS, the browser says so in Origin.
         is_secure = request.headers.get("origin", "").startswith("https://")

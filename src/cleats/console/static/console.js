@@ -13,7 +13,8 @@ export function showToast(text) {
 }
 
 export async function fetchFragment(url, signal) {
-  const response = await fetch(url, { headers: { "x-fragment": "1" }, signal, credentials: "same-origin" });
+  const headers = { accept: "text/html", "x-fragment": "1" };
+  const response = await fetch(url, { headers, signal, credentials: "same-origin" });
   if (response.status === 401) {
     location.reload();
   }
