@@ -15,7 +15,7 @@ from tests.support.paths import REPOSITORY_ROOT
 NAVIGATION_GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("README", "getting-started"),
     "Toolsets": ("code", "explore", "skills", "assets", "launch"),
-    "Running it": ("operations", "http", "scaling", "threat-model"),
+    "Running it": ("operations", "http", "console", "scaling", "threat-model"),
     "Extending it": ("contract", "writing-a-toolset", "writing-a-profile", "toolset"),
     "Reference": ("tools", "commands", "settings", "errors"),
     "Inside": ("design", "benchmarks", "search-quality", "CHANGELOG"),
