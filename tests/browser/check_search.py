@@ -109,8 +109,7 @@ def test_an_index_is_built_and_a_build_is_cancelled(open_page: OpenPage, stage: 
     expect(shop.locator("#index-panel .badge")).to_have_text("up to date")
 
 
-def test_several_repositories_are_searched_at_once(open_page: OpenPage, stage: ConsoleStage) -> None:
-    stage.web.call_tool("build_index", repoPath=str(stage.home / "source"))
+def test_several_repositories_are_searched_at_once(open_page: OpenPage) -> None:
     page = open_page("/?q=convert")
     page.get_by_text("Repositories").click()
     page.locator("label.check", has_text="source").first.locator("input").check()

@@ -166,4 +166,5 @@ def open_stage(home: Path) -> Iterator[ConsoleStage]:
     with run_web_server(*CLEATS_COMMAND, "--repo", str(home / "shop"), home=home, **environ) as web:
         reply = web.call_tool("triage_ingest", source="sarif", inputPath="bandit.sarif", buildIndex=True)
         assert reply.status == 200, reply.body
+        assert web.call_tool("build_index", repoPath=str(home / "source")).status == 200
         yield ConsoleStage(web, home, run_id)

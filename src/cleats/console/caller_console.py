@@ -69,6 +69,8 @@ class ConsoleCaller:
     """True if the token has limits, so that it may not learn of the calls of others."""
     allows_repository: Callable[[str], bool]
     default_repository: str
+    can_name_others: bool
+    """True if the caller may name repositories other than the default one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +95,8 @@ class CallerConsole:
         self.caller, self.tools, self.server = caller, tools, server
         self.background = BackgroundCalls(tools)
         self.last_check: ContractCheck | None = None
+        self.repository_cache: tuple[float, list[str]] | None = None
+        """The repositories that can be searched, and when they were listed."""
 
     def has_area(self, name: str) -> bool:
         """Return whether the caller has the tools of an area."""

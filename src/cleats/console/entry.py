@@ -91,6 +91,7 @@ def _describe_caller(access: CallerAccess) -> ConsoleCaller:
         is_restricted=token.toolsets is not None or token.repositories is not None,
         allows_repository=allows_repository,
         default_repository=str(path_guard.default_root or path_guard.repo),
+        can_name_others=bool(path_guard.roots),
     )
 
 

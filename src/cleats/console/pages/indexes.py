@@ -1,5 +1,6 @@
 """The state of the index of a repository: what is in it, whether it is up to date, and building it."""
 
+from time import monotonic
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -10,6 +11,9 @@ from cleats.console.rendering import build_link
 from cleats.contract.errors import ToolError
 
 MAX_LISTED_REPOSITORIES: Final = 50
+
+REPOSITORY_CACHE_SECONDS: Final = 15.0
+"""The time for which the list of repositories is reused: the report behind it looks at every index."""
 
 
 async def describe_index(console: CallerConsole, repository: str) -> dict[str, Any] | None:
@@ -37,14 +41,18 @@ async def describe_index(console: CallerConsole, repository: str) -> dict[str, A
 async def list_repositories(console: CallerConsole) -> list[str]:
     """Return the repositories that the caller can search: its own, and those with an index that it may name."""
     paths = [console.caller.default_repository]
-    if console.tools.has_tools("report_artifacts"):
-        try:
-            report = await console.tools.run("report_artifacts")
-        except ToolError:
-            return paths
-        roots = [entry["root"] for entry in report.get("allRepos") or () if entry.get("rootExists")]
-        paths += [root for root in roots[:MAX_LISTED_REPOSITORIES] if console.caller.allows_repository(root)]
-    return list(dict.fromkeys(paths))
+    if not console.caller.can_name_others or not console.tools.has_tools("report_artifacts"):
+        return paths
+    if console.repository_cache is not None and monotonic() - console.repository_cache[0] < REPOSITORY_CACHE_SECONDS:
+        return console.repository_cache[1]
+    try:
+        report = await console.tools.run("report_artifacts")
+    except ToolError:
+        return paths
+    roots = [entry["root"] for entry in report.get("allRepos") or () if entry.get("rootExists")]
+    paths += [root for root in roots[:MAX_LISTED_REPOSITORIES] if console.caller.allows_repository(root)]
+    console.repository_cache = (monotonic(), list(dict.fromkeys(paths)))
+    return console.repository_cache[1]
 
 
 async def show_index(console: CallerConsole, request: Request) -> Response:
