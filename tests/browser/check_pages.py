@@ -1,7 +1,5 @@
 """Every page in both themes and two widths: no fault, no accessibility violation, nothing wider than the screen."""
 
-from pathlib import Path
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -39,27 +37,12 @@ PAGES = {
     "contract": "/console/contract",
 }
 
-PICTURED = {
-    "search": "dark",
-    "file": "light",
-    "run": "light",
-    "run-pages": "light",
-    "findings": "light",
-    "tools": "light",
-}
-"""Pages whose pictures are in the documentation, with their theme."""
-
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_is_sound(  # noqa: PLR0917 - pytest passes them by name
-    open_page: OpenPage,
-    stage: ConsoleStage,
-    pictures: Path | None,
-    name: str,
-    theme: str,
-    size: tuple[int, int],
+def test_every_page_is_sound(
+    open_page: OpenPage, stage: ConsoleStage, name: str, theme: str, size: tuple[int, int]
 ) -> None:
     page = open_page(PAGES[name].format(run_id=stage.run_id), theme=theme, size=size)
 
@@ -71,5 +54,3 @@ def test_every_page_is_sound(  # noqa: PLR0917 - pytest passes them by name
     assert violations == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.title().endswith("· Cleats")
-    if pictures is not None and size == WIDE and PICTURED.get(name) == theme:
-        page.screenshot(path=pictures / f"console-{name}.png")

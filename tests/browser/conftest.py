@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,10 +112,3 @@ def watch_pages(chromium: Browser, base_url: str) -> Iterator[OpenPage]:
 def open_page(chromium: Browser, stage: ConsoleStage) -> Iterator[OpenPage]:
     with watch_pages(chromium, stage.web.url) as opener:
         yield opener
-
-
-@pytest.fixture(scope="session")
-def pictures() -> Path | None:
-    """Return the folder for the pictures of the documentation, if they are to be taken."""
-    folder = os.environ.get("CLEATS_PICTURES", "")
-    return Path(folder) if folder else None

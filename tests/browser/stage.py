@@ -110,16 +110,25 @@ def commit_folder(folder: Path) -> str:
     ).stdout.strip()
 
 
-def write_repositories(home: Path) -> None:
-    """Write the shop with hostile files, and a large repository whose build can be cancelled."""
+def write_shop(home: Path, *, hostile: bool) -> None:
+    """Write the shop, its skills and the report of a scanner, with hostile content in all of them or without."""
     shutil.copytree(REPOSITORY_ROOT / "examples/shop", home / "shop")
-    (home / "shop/shop" / HOSTILE_FILE).write_text(HOSTILE_CODE)
-    (home / "shop/bandit.sarif").write_text(json.dumps(SARIF_REPORT))
-    (home / "shop/.agents/skills").mkdir(parents=True)
-    shutil.copytree(REPOSITORY_ROOT / "examples/skills/release-notes", home / "shop/.agents/skills/release-notes")
-    (home / "shop/.agents/skills/hostile").mkdir()
-    (home / "shop/.agents/skills/hostile/SKILL.md").write_text(HOSTILE_SKILL)
+    skills = home / "shop/.agents/skills"
+    skills.mkdir(parents=True)
+    shutil.copytree(REPOSITORY_ROOT / "examples/skills/release-notes", skills / "release-notes")
+    if hostile:
+        (home / "shop/shop" / HOSTILE_FILE).write_text(HOSTILE_CODE)
+        (skills / "hostile").mkdir()
+        (skills / "hostile/SKILL.md").write_text(HOSTILE_SKILL)
+    report: Any = json.loads(json.dumps(SARIF_REPORT))
+    if not hostile:
+        report["runs"][0]["results"][1]["message"]["text"] = "Consider possible security implications of sqlite3"
+    (home / "bandit.sarif").write_text(json.dumps(report))
     commit_folder(home / "shop")
+
+
+def write_big_repository(home: Path) -> None:
+    """Write a repository that is large enough for its build to be cancelled."""
     shutil.copytree(REPOSITORY_ROOT / "src/cleats", home / "big/cleats", ignore=shutil.ignore_patterns("__pycache__"))
     for number in range(3):
         shutil.copytree(home / "big/cleats/toolsets", home / f"big/copy_{number}")
@@ -149,9 +158,10 @@ def write_run_config(home: Path) -> Path:
 
 
 @contextmanager
-def open_stage(home: Path) -> Iterator[ConsoleStage]:
+def open_stage(home: Path, *, hostile: bool = True) -> Iterator[ConsoleStage]:
     """Prepare everything and start the server."""
-    write_repositories(home)
+    write_shop(home, hostile=hostile)
+    write_big_repository(home)
     config = write_run_config(home)
     run_cleats(home, "launch", "start", str(config), "--key", "first", "--json")
     run_id = json.loads(run_cleats(home, "launch", "list", "--json"))["runs"][0]["run_id"]
@@ -164,7 +174,7 @@ def open_stage(home: Path) -> Iterator[ConsoleStage]:
         "SYN_EXAMPLES_DIR": str(assets / "examples"),
     }
     with run_web_server(*CLEATS_COMMAND, "--repo", str(home / "shop"), home=home, **environ) as web:
-        reply = web.call_tool("triage_ingest", source="sarif", inputPath="bandit.sarif", buildIndex=True)
+        reply = web.call_tool("triage_ingest", source="sarif", inputPath=str(home / "bandit.sarif"), buildIndex=True)
         assert reply.status == 200, reply.body
         assert web.call_tool("build_index", repoPath=str(home / "source")).status == 200
         yield ConsoleStage(web, home, run_id)

@@ -61,6 +61,8 @@ def test_a_filter_without_a_script_joins_the_others() -> None:
 
 def test_words_mark_lines_without_their_endings() -> None:
     assert list_terms('parse "requests" -bodies AND parsing') == ["parse", "request", "pars"]
+    assert list_terms("where are the orders of a customer") == ["order", "customer"]
+    assert list_terms("of") == ["of"]
 
 
 def test_a_long_hit_shows_its_beginning_and_its_matches() -> None:

@@ -29,6 +29,14 @@ SCORE_PART_LABELS: Final = {
 
 _WORD_PATTERN: Final = re.compile(r"(?<![\w-])-?\w+")
 _OPERATORS: Final = frozenset({"and", "or", "not"})
+_COMMON_WORDS: Final = frozenset(
+    ("the", "and", "for", "are", "was", "with", "that", "this", "from", "how", "what", "where", "when", "which", "who")
+)
+"""Words of a question that say nothing about a line."""
+
+MIN_TERM_CHARS: Final = 3
+"""The length of a word below which it is part of too many others to mark a line."""
+
 _WORD_ENDINGS: Final = ("ing", "ies", "es", "ed", "s")
 
 
@@ -77,7 +85,8 @@ def list_terms(words: str) -> list[str]:
                 word = word.removesuffix(ending)
                 break
         terms.append(word)
-    return list(dict.fromkeys(terms))
+    telling = [term for term in terms if len(term) >= MIN_TERM_CHARS and term not in _COMMON_WORDS]
+    return list(dict.fromkeys(telling or terms))
 
 
 def collect_hits(answer: Mapping[str, Any], words: str, repository: str) -> list[SearchHit]:
