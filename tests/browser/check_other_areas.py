@@ -11,7 +11,7 @@ from tests.browser.stage import ConsoleStage
 from tests.support.http_client import CLEATS_COMMAND, run_web_server
 
 
-def test_a_finding_is_decided_with_a_reason_and_an_expiry(open_page: OpenPage) -> None:
+def test_a_finding_is_decided_with_a_reason_and_an_expiry(open_page: OpenPage, stage: ConsoleStage) -> None:
     page = open_page("/console/findings?severity=high")
     page.get_by_role("link", name="SQL built from strings").click()
     expect(page.locator("tr.marked")).to_contain_text("SELECT * FROM orders")
@@ -25,6 +25,11 @@ def test_a_finding_is_decided_with_a_reason_and_an_expiry(open_page: OpenPage) -
     expect(page.locator(".history")).to_contain_text("Only our own clerks use it")
     expect(page.locator(".history")).to_contain_text("2099-01-31")
     expect(page.get_by_text("Location:")).to_be_visible()
+
+    stage.web.call_tool("build_index", incremental=True)
+    decided = open_page("/console/findings?status=accept")
+    expect(decided.locator("tbody tr")).to_contain_text("Accept the risk")
+    expect(open_page("/console/findings?status=open").locator("tbody")).not_to_contain_text("SQL built")
 
 
 def test_hostile_findings_and_skills_are_only_text(open_page: OpenPage) -> None:

@@ -1,6 +1,7 @@
 """Findings of scanners: the list, the code in place, the context pack, and decisions with a reason and an expiry."""
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -16,6 +17,11 @@ LINES_AROUND: Final = 5
 """The lines that are shown before and after the place of a finding."""
 
 MAX_SHOWN_PLACES: Final = 5
+
+MAX_RESOLVED_FINDINGS: Final = 10
+"""The findings with differing decisions for which the newest one is looked up."""
+
+SEVERAL_DECISIONS: Final = "several"
 SEVERITIES: Final = ("critical", "high", "medium", "low", "info", "none")
 DECISIONS: Final = (
     ("fix", "Fix it"),
@@ -24,7 +30,7 @@ DECISIONS: Final = (
     ("false_positive", "False positive"),
     ("not_affected", "Not affected"),
 )
-DECISION_LABELS: Final = dict(DECISIONS)
+DECISION_LABELS: Final = {**dict(DECISIONS), SEVERAL_DECISIONS: "Several decisions"}
 
 
 async def list_findings(console: CallerConsole, request: Request) -> Response:
@@ -78,9 +84,23 @@ async def _search_records(
 
 
 async def _find_decisions(console: CallerConsole, repository: str) -> dict[str, str]:
-    """Return the status of the latest decision on each finding that the index knows."""
-    records = await _search_records(console, "*", ["recordType=decision"], repository)
-    return {record["findingRecordId"]: record["status"] for record in records if record["findingRecordId"]}
+    """Return the status of the decision that holds for each finding, as far as the index knows."""
+    statuses: dict[str, list[str]] = {}
+    for record in await _search_records(console, "*", ["recordType=decision"], repository):
+        if record["finding"] and not is_expired(record["expires"]):
+            statuses.setdefault(record["finding"], []).append(record["status"])
+    decisions = {finding: found[0] for finding, found in statuses.items() if len(set(found)) == 1}
+    unclear = [finding for finding in statuses if finding not in decisions]
+    for finding in unclear[:MAX_RESOLVED_FINDINGS]:  # the index does not say which is the newest
+        pack = await console.tools.run("triage_context_pack", recordId=finding, repoPath=repository or None)
+        if history := pack.get("history"):
+            decisions[finding] = max(history, key=lambda item: item.get("createdAt", ""))["decision"]["status"]
+    return {**dict.fromkeys(unclear, SEVERAL_DECISIONS), **decisions}
+
+
+def is_expired(last_day: str) -> bool:
+    """Return whether a decision no longer holds; without a day it always does."""
+    return bool(last_day) and last_day[:10] < datetime.now(UTC).date().isoformat()
 
 
 def _describe_record(hit: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +111,8 @@ def _describe_record(hit: Mapping[str, Any]) -> dict[str, Any]:
         place = next((line[2:] for line in text.partition("## Where")[2].splitlines() if line.startswith("- ")), "")
     return {
         "recordId": fields.get("recordId", ""),
-        "findingRecordId": fields.get("findingRecordId", ""),
+        "finding": _read_fact(text, "Finding"),
+        "expires": _read_fact(text, "Expires"),
         "severity": fields.get("severity", ""),
         "status": fields.get("status", ""),
         "source": fields.get("source", ""),
@@ -99,6 +120,12 @@ def _describe_record(hit: Mapping[str, Any]) -> dict[str, Any]:
         "title": hit.get("headline") or hit.get("name") or "",
         "place": place,
     }
+
+
+def _read_fact(text: str, name: str) -> str:
+    """Return a fact from the list at the top of a record's page."""
+    head = text.partition("\n\n")[2].partition("\n\n")[0]
+    return next((line.partition(": ")[2] for line in head.splitlines() if line.startswith(f"- {name}: ")), "")
 
 
 def _rank_severity(severity: str) -> int:
