@@ -31,6 +31,11 @@ def test_a_finding_is_decided_with_a_reason_and_an_expiry(open_page: OpenPage, s
     expect(decided.locator("tbody tr")).to_contain_text("Accept the risk")
     expect(open_page("/console/findings?status=open").locator("tbody")).not_to_contain_text("SQL built")
 
+    finding = page.url.partition("/findings/")[2].partition("?")[0]
+    stage.web.call_tool("triage_decision", finding=finding, status="fix", justification="A placeholder does it")
+    stage.web.call_tool("build_index", incremental=True)
+    expect(open_page("/console/findings?severity=high").locator("tbody tr")).to_contain_text("Fix it")
+
 
 def test_hostile_findings_and_skills_are_only_text(open_page: OpenPage) -> None:
     page = open_page("/console/findings")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cleats.console.sign_in import FAILED_SIGN_INS_PER_MINUTE
 from cleats.transports.http.tokens import AccessToken, format_entry, hash_token
 from tests.support.console import ConsoleBrowser
 from tests.support.http_client import CLEATS_COMMAND, WebServer, run_web_server
@@ -184,3 +185,13 @@ def test_pages_of_allowed_origins_may_not_use_the_console(tmp_path: Path) -> Non
         assert own.status == 200
         assert "access-control-allow-origin" not in own.headers
         assert browser.get("/console/tools", host="evil.example").status == 403
+
+
+def test_guessing_tokens_is_slowed_down(tmp_path: Path) -> None:
+    with run_web_server(home=tmp_path, CLEATS_HTTP_TOKEN="correct horse") as web:
+        browser = ConsoleBrowser(web)
+        statuses = [browser.sign_in(f"wrong {number}").status for number in range(FAILED_SIGN_INS_PER_MINUTE + 5)]
+
+        assert statuses[:FAILED_SIGN_INS_PER_MINUTE] == [401] * FAILED_SIGN_INS_PER_MINUTE
+        assert statuses[-1] == 429
+        assert browser.sign_in("correct horse").status == 303

@@ -93,8 +93,9 @@ async def _find_decisions(console: CallerConsole, repository: str) -> dict[str, 
     unclear = [finding for finding in statuses if finding not in decisions]
     for finding in unclear[:MAX_RESOLVED_FINDINGS]:  # the index does not say which is the newest
         pack = await console.tools.run("triage_context_pack", recordId=finding, repoPath=repository or None)
-        if history := pack.get("history"):
-            decisions[finding] = max(history, key=lambda item: item.get("createdAt", ""))["decision"]["status"]
+        own = [item for item in pack["history"] if item["findingRecordId"] == finding and not item["expired"]]
+        if own:
+            decisions[finding] = max(own, key=lambda item: item["decidedAt"])["status"]
     return {**dict.fromkeys(unclear, SEVERAL_DECISIONS), **decisions}
 
 
