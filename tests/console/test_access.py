@@ -103,7 +103,7 @@ def test_a_wrong_token_is_refused(web: WebServer) -> None:
     assert "set-cookie" not in reply.headers
 
 
-def test_a_session_is_no_token_for_the_api(admin: ConsoleBrowser) -> None:
+def test_a_session_does_not_open_the_api(admin: ConsoleBrowser) -> None:
     for path in ("/tools", "/health", "/docs", "/mcp"):
         assert admin.get(path).status == 401
 

@@ -72,7 +72,7 @@ def build_console(
 
 
 def owns_request(path: str, accept: str) -> bool:
-    """Return whether the console answers a request: every path of its own, and `/` for browsers."""
+    """Return whether the console answers a request: every path below `/console/`, and `/` for browsers."""
     return path.startswith(f"{CONSOLE_PATH}/") or (path == "/" and "text/html" in accept)
 
 
