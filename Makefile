@@ -10,7 +10,7 @@ QUICK  := tests/contract tests/runtime tests/settings tests/project/test_naming.
           $(addprefix tests/toolsets/code/,query search/test_filters.py discovery analysis/formats) \
           $(addprefix tests/toolsets/launch/,gates/test_pages.py drive/test_states.py test_pages.py test_profiles.py)
 
-.PHONY: help setup demo test quick lint contract docs picture conformance clients bench dist lock clean
+.PHONY: help setup demo test quick lint contract browser docs picture conformance clients bench dist lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -42,6 +42,11 @@ lint: $(READY) ## Style, types and the layers
 
 contract: $(READY) ## Refuse a contract change without its version bump, by cleats-contract.toml
 	PATH="$(CURDIR)/$(BIN):$$PATH" cleats contract check
+
+browser: $(READY) ## Every page and journey of the console in Chromium (PICTURES=docs takes the pictures of the documentation)
+	@command -v chromium >/dev/null || test -n "$(CHROMIUM)" || sh tests/browser/install_chromium.sh
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
+	CLEATS_PICTURES="$(PICTURES)" $(BIN)/python -m pytest -n 2 tests/browser -o python_files='check_*.py'
 
 docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks
 	$(BIN)/python -m book.reference
@@ -75,6 +80,8 @@ lock: ## Resolve the newest allowed versions into requirements/ (needs uv)
 	  --generate-hashes --no-header --no-emit-index-url --upgrade -o requirements/dev.txt
 	uv pip compile --group dist --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-emit-index-url --upgrade -o requirements/dist.txt
+	printf 'playwright\naxe-playwright-python\n' | uv pip compile - -c requirements/dev.txt --universal \
+	  --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --upgrade -o requirements/browser.txt
 
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .conformance node_modules

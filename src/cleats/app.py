@@ -26,6 +26,7 @@ from cleats.settings import Settings
 if TYPE_CHECKING:
     import socket
 
+    from cleats.contract.compat import ContractReport
     from cleats.toolsets.code.shared_engine import CodeEngine
     from cleats.transports.mcp.description import ChangeAnnouncer, ServerDescription
     from cleats.transports.mcp.server import McpServer
@@ -304,8 +305,11 @@ async def serve_http(
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve the HTTP API, and MCP over it, on a listening socket until a signal arrives."""
+    from cleats.console.entry import build_console  # noqa: PLC0415 - only when it is served
+    from cleats.runtime.recent_calls import RecentCalls  # noqa: PLC0415
     from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
-    from cleats.transports.http import caller_access, service  # noqa: PLC0415 - only when it is served
+    from cleats.toolsets.code.query.arguments import SEARCH_ARGUMENTS  # noqa: PLC0415
+    from cleats.transports.http import caller_access, service  # noqa: PLC0415
     from cleats.transports.mcp.http import open_endpoint  # noqa: PLC0415
 
     indexes = open_indexes(settings)
@@ -313,7 +317,8 @@ async def serve_http(
     def find_root(folder: Path | None) -> Path:
         return indexes.find_repository(None if folder is None else str(folder)).root
 
-    accesses = caller_access.build_accesses(settings, served_toolsets, find_root=find_root)
+    recent_calls = RecentCalls()
+    accesses = caller_access.build_accesses(settings, served_toolsets, find_root=find_root, recent_calls=recent_calls)
     views = [access.limit_dispatcher for access in accesses]
     with shutdown.watch_signals() as stop:
         async with (
@@ -333,12 +338,31 @@ async def serve_http(
                 service.CallerApp(access, server.tools.dispatcher, endpoint)
                 for access, server, endpoint in zip(accesses, servers, endpoints, strict=True)
             ]
+            console = build_console(
+                accesses,
+                [caller_app.dispatcher for caller_app in caller_apps],
+                port=listener.getsockname()[1],
+                status=status,
+                recent_calls=recent_calls,
+                body_limit=settings.http.body_limit,
+                search_flags={argument.name: argument.flag for argument in SEARCH_ARGUMENTS if argument.flag},
+                compare_contracts=_compare_contracts,
+            )
             _freeze_startup_objects()
             with _log_serving("http", served_toolsets, stop):
                 on_ready()
                 checks = {toolset.name: toolset.ready for toolset in served_toolsets if toolset.ready is not None}
                 ends = (close_sessions, stop)
-                await service.serve_api(settings, caller_apps, listener, *ends, vitals=status, ready_checks=checks)
+                await service.serve_api(
+                    settings, caller_apps, listener, *ends, vitals=status, ready_checks=checks, console=console
+                )
+
+
+def _compare_contracts(old: Mapping[str, Any], new: Mapping[str, Any]) -> "ContractReport":
+    from cleats.contract.compat.policy import DEFAULT_POLICY  # noqa: PLC0415 - only when somebody compares
+    from cleats.system.contract_comparison import compare_bounded  # noqa: PLC0415
+
+    return compare_bounded(old, new, DEFAULT_POLICY)
 
 
 async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:

@@ -11,7 +11,6 @@ import click
 from click.core import ParameterSource
 
 from cleats.cli import tool_command as completion
-from cleats.cli.contract_comparison import compare_bounded
 from cleats.cli.contract_config import ContractConfig, ContractServer, Threshold, load_config
 from cleats.cli.contract_files import (
     COMMITTED_SNAPSHOT_PATH,
@@ -38,6 +37,7 @@ from cleats.contract.compat import RULES, BumpLevel, SnapshotError, explain_rule
 from cleats.contract.compat.ci_report import render_changelog
 from cleats.contract.snapshot import encode_snapshot
 from cleats.settings import Settings
+from cleats.system.contract_comparison import compare_bounded
 
 LOCK_FILE_PATH = Path("mcp-contract.json")
 LEVEL_NAMES = [level.value for level in BumpLevel][1:]

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import click
 from click.core import ParameterSource
 
-from cleats.cli.contract_comparison import compare_bounded
 from cleats.cli.contract_config import ContractServer, load_config
 from cleats.cli.output import UnusableInput
 from cleats.contract.compat import (
@@ -24,6 +23,7 @@ from cleats.contract.compat import (
     render_text,
 )
 from cleats.contract.compat.ci_report import render_annotations, render_junit
+from cleats.system.contract_comparison import compare_bounded
 
 REPORT_FORMATS = ("text", "json", "markdown", "sarif", "junit", "github")
 LEVEL_COLOURS = {"major": "red", "minor": "yellow", "patch": "cyan", "none": "bright_black"}

@@ -143,11 +143,12 @@ def serve(  # noqa: PLR0917 - click passes them by name
 def http(
     settings: Settings, toolsets: tuple[str, ...], host: str, port: int, repo: Path | None, *, as_json: bool
 ) -> None:
-    """Serve TOOLSETS (all of them by default) over HTTP: REST, event streams, and MCP at /mcp.
+    """Serve TOOLSETS (all of them by default) over HTTP: a console for people, REST, event streams, and MCP at /mcp.
 
-    /docs describes every route and tool, /openapi.json does so for programs. If CLEATS_HTTP_TOKEN is set,
-    every request must send the token; otherwise the server listens only on this machine. On SIGINT or SIGTERM the
-    server answers the calls in progress and exits with code 0.
+    Open the address in a browser to search, review runs and findings, and call tools. /docs describes every route and
+    tool, /openapi.json does so for programs. If CLEATS_HTTP_TOKEN is set, every request must send the token, and the
+    console asks for it; otherwise the server listens only on this machine. On SIGINT or SIGTERM the server answers the
+    calls in progress and exits with code 0.
 
     Examples:
       cleats http
@@ -194,10 +195,9 @@ def _announce_address(out: int | None, listener: "socket.socket", settings: Sett
     host, port = listener.getsockname()[:2]
     url = base_url(listener)
     if out is None:
-        # A browser cannot send a token, so /docs would be refused.
         needs_token = settings.http.token or settings.http.tokens
-        note = "callers need a token" if needs_token else f"{url}/docs says what is there"
-        click.echo(f"Listening on {url}; {note}. Ctrl-C stops it.", err=True)
+        note = "; the console and callers need a token" if needs_token else ""
+        click.echo(f"Listening on {url}; open it in a browser{note}. Ctrl-C stops it.", err=True)
         return
     line = {"ok": True, "host": host, "port": port, "repo": str(settings.project_dir), "baseUrl": url}
     os.write(out, json.dumps(line, separators=(",", ":")).encode() + b"\n")

@@ -40,7 +40,7 @@ def test_the_first_line_says_where_it_listens_and_nothing_follows_it(tmp_path: P
         assert web.process.stdout.read() == b""
 
 
-@pytest.mark.parametrize(("token", "more"), [("", "/docs"), ("secret", "callers need a token")])
+@pytest.mark.parametrize(("token", "more"), [("", "open it in a browser"), ("secret", "callers need a token")])
 def test_a_person_is_told_on_stderr(tmp_path: Path, token: str, more: str) -> None:
     shell = Shell(tmp_path)
     words = ("http", "assets", "--port", "0")

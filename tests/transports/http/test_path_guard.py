@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FencedSite]:
         (home / folder / "found.sarif").write_text(json.dumps(EMPTY_SARIF))
     (home / "repo" / "way-out").symlink_to(home / "outside")
     roots = ",".join(str(home / root) for root in ("roots", "mono/allowed"))
-    command = (*CLEATS_COMMAND, "code", "--repo", str(home / "repo"))
+    command = (*CLEATS_COMMAND, "code", "explore", "--repo", str(home / "repo"))
     with run_web_server(*command, home=home, CLEATS_HTTP_ROOTS=roots, CLEATS_TELEMETRY="off") as web:
         yield FencedSite(web, home)
 
@@ -72,6 +72,19 @@ def test_a_file_of_findings_must_be_inside_the_fence(site: FencedSite) -> None:
     }
 
     assert statuses == expected_statuses
+
+
+def test_the_repository_of_an_explore_tool_must_be_inside_the_fence(site: FencedSite) -> None:
+    expected_statuses = {"repo": 200, "roots/one": 200, "outside": 403, "repo/way-out": 403, "mono/allowed": 403}
+
+    statuses = {
+        folder: site.request_status("read_lines", repo=str(site.home / folder), path="found.sarif")
+        for folder in expected_statuses
+    }
+
+    assert statuses == expected_statuses
+    assert site.request_status("read_lines", path="found.sarif") == 200
+    assert site.request_status("grep_code", repo="/etc", pattern="root") == 403
 
 
 def test_a_relative_file_begins_in_the_repository_that_is_named(site: FencedSite) -> None:

@@ -161,9 +161,19 @@ def print_status(answer: dict[str, Any], *, is_driven: bool = False) -> None:
 @click.option("--repo-url", help="Start from the URL of a GitHub repository.")
 @click.option("--key", help="Idempotency key: a retry with the same key and configuration returns the same run.")
 @click.option("--no-drive", is_flag=True, help="Only create the run; continue it with an agent or `resume`.")
+@click.option("--open", "opens_console", is_flag=True, help="Open the run in the console of a running `cleats http`.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of that server. [default: 7345]")
 @json_command
 def start(
-    settings: Settings, /, config: str | None, *, key: str | None, no_drive: bool, **addresses: str | None
+    settings: Settings,
+    /,
+    config: str | None,
+    *,
+    key: str | None,
+    no_drive: bool,
+    opens_console: bool,
+    port: int | None,
+    **addresses: str | None,
 ) -> None:
     """Start a run from CONFIG or from a URL.
 
@@ -172,6 +182,7 @@ def start(
 
     Examples:
       cleats launch start run.yaml
+      cleats launch start run.yaml --open
       cleats launch start --product-url https://products.aspose.org/3d/en/python/
       cleats launch start --repo-url https://github.com/owner/name --no-drive --json
     """
@@ -179,6 +190,10 @@ def start(
 
     async def start_run(client: LaunchClient) -> dict[str, Any]:
         answer = await client.call(tool, idempotency_key=key, **arguments)
+        if answer["ok"] and opens_console:
+            from cleats.cli.launch.console_link import open_in_console  # noqa: PLC0415 - only for this option
+
+            open_in_console(answer["run_id"], *([port] if port else []))
         if not answer["ok"] or no_drive:
             return answer
         if not is_json_requested():

@@ -18,13 +18,17 @@ from cleats.contract.registry import Registry
 from cleats.contract.tools import Context, Tool, Toolset
 from cleats.runtime.call import ToolCall
 from cleats.runtime.dispatcher import Dispatcher
+from cleats.runtime.recent_calls import RecentCalls
 from cleats.settings import Settings
 from cleats.system.safe_paths import resolve_path
 from cleats.transports.http.monitoring import WriteRecord, build_writer, clean_text, open_outlet
 from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessToken, load_tokens
 
 REPOSITORY_ARGUMENT: Final = "repoPath"
-"""The argument that names a repository, in every tool that has one."""
+"""The argument that names a repository, in every tool that has one, except for those of `explore`."""
+
+REPOSITORY_ARGUMENTS_BY_TOOLSET: Final = {"explore": "repo"}
+"""Toolsets whose tools have another name for it. A plugin may mean something else by `repo`."""
 
 WORKSPACE_ARGUMENT: Final = "workspacePath"
 """The argument that names a file that lists repositories."""
@@ -66,18 +70,22 @@ class PathGuard:
 
     def guard_toolset(self, toolset: Toolset) -> Toolset:
         """Return the toolset with tools that refuse paths outside."""
-        return replace(toolset, tools=[self._guard_tool(tool) for tool in toolset.tools])
+        repository_argument = REPOSITORY_ARGUMENTS_BY_TOOLSET.get(toolset.name, REPOSITORY_ARGUMENT)
+        return replace(toolset, tools=[self._guard_tool(tool, repository_argument) for tool in toolset.tools])
 
-    def _guard_tool(self, tool: Tool) -> Tool:
+    def _guard_tool(self, tool: Tool, repository_argument: str) -> Tool:
         argument_names = set(tool.input.get("properties", {}))
-        if not self.restricted and not {REPOSITORY_ARGUMENT, CONFIG_ARGUMENT, *PATH_ARGUMENTS} & argument_names:
+        if not self.restricted and not {repository_argument, CONFIG_ARGUMENT, *PATH_ARGUMENTS} & argument_names:
             return tool
-        forces_repository = REPOSITORY_ARGUMENT in argument_names and (self.restricted or tool.hints.destructive)
+        forces_repository = repository_argument in argument_names and (self.restricted or tool.hints.destructive)
 
         async def run_guarded(arguments: Mapping[str, Any], context: Context) -> Any:
             if forces_repository and not arguments.get(WORKSPACE_ARGUMENT):
                 # Without a repository, they use the server's own or every one on this machine.
-                arguments = {REPOSITORY_ARGUMENT: str(self._default_root), **arguments}
+                arguments = {repository_argument: str(self._default_root), **arguments}
+            if repository_argument != REPOSITORY_ARGUMENT and repository_argument in arguments:
+                folder = self.resolve_repository(arguments[repository_argument])
+                arguments = {**arguments, repository_argument: str(folder)}
             answer = await tool.run(self.check_arguments(arguments), context)
             return self._drop_foreign_repositories(answer) if self.restricted else answer
 
@@ -236,6 +244,7 @@ class CallerAccess:
     path_guard: PathGuard
     toolsets: Sequence[Toolset]
     audit: WriteRecord | None = None
+    recent_calls: RecentCalls | None = None
 
     def limit_dispatcher(self, dispatcher: Dispatcher) -> Dispatcher:
         """Return the dispatcher limited to this caller's tools."""
@@ -243,8 +252,11 @@ class CallerAccess:
         def record_end(call: ToolCall, outcome: Outcome) -> None:
             if self.audit is not None:
                 self.audit(build_audit_record(self.token.name, call, outcome))
+            if self.recent_calls is not None:
+                self.recent_calls.record_end(self.token.name, call, outcome)
 
-        return dispatcher.with_registry(Registry(self.toolsets), record_end if self.audit else None)
+        observes = self.audit is not None or self.recent_calls is not None
+        return dispatcher.with_registry(Registry(self.toolsets), record_end if observes else None)
 
 
 def build_audit_record(token: str, call: ToolCall, outcome: Outcome) -> dict[str, Any]:
@@ -258,7 +270,11 @@ def build_audit_record(token: str, call: ToolCall, outcome: Outcome) -> dict[str
 
 
 def build_accesses(
-    settings: Settings, served_toolsets: Sequence[Toolset], *, find_root: Callable[[Path | None], Path]
+    settings: Settings,
+    served_toolsets: Sequence[Toolset],
+    *,
+    find_root: Callable[[Path | None], Path],
+    recent_calls: RecentCalls | None = None,
 ) -> list[CallerAccess]:
     """Return the access of every token, or of anyone if there are no tokens.
 
@@ -279,7 +295,7 @@ def build_accesses(
             for candidate in served_toolsets
             if token.toolsets is None or candidate.name in token.toolsets
         ]
-        accesses.append(CallerAccess(token, path_guard, toolsets, audit))
+        accesses.append(CallerAccess(token, path_guard, toolsets, audit, recent_calls))
     return accesses
 
 

@@ -6,7 +6,8 @@ application that belongs to the token. Exceptions of routes end here too, so tha
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import ceil
 from time import monotonic
 from typing import Any
@@ -30,6 +31,29 @@ MCP_HEADERS = ALLOWED_HEADERS + b", Accept, Last-Event-ID, Mcp-Session-Id, MCP-P
 PREFLIGHT_SECONDS = b"600"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConsoleEntry:
+    """The web pages as the guard sees them; `cleats.console` provides them."""
+
+    owns_request: Callable[[str, str], bool]
+    """Returns whether the pages answer a path, given the Accept header."""
+
+    find_session: Callable[[str], str | None]
+    """Returns the token name of the session in a Cookie header."""
+
+    apps: Mapping[str, ASGIApp]
+    """One application per token name."""
+
+    public_app: ASGIApp
+    """The application for requests without a session: signing in, and files that hold nothing of a caller."""
+
+    is_public: Callable[[str], bool]
+    """Returns whether `public_app` answers a path for everybody."""
+
+    stop: Callable[[], None]
+    """Cancels the calls of the pages, and ends their streams."""
+
+
 class RequestGuard:
     """The outermost ASGI application; it dispatches to one application per token name."""
 
@@ -40,7 +64,10 @@ class RequestGuard:
         traffic: HttpTraffic,
         toolset_routes: ToolsetRouteIndex,
         write_access: WriteRecord | None = None,
+        *,
+        console: ConsoleEntry | None = None,
     ) -> None:
+        self._console = console
         self._apps, self._default_app = apps, next(iter(apps.values()))
         self._policy, self._traffic, self._toolset_routes = policy, traffic, toolset_routes
         self._write_access = write_access
@@ -82,11 +109,13 @@ class RequestGuard:
             if self._write_access is not None:
                 self._write_access(context.build_access_record(scope, route, status, seconds))
 
-    def _check_request(self, context: "RequestContext") -> Response | None:
+    def _check_request(self, context: "RequestContext") -> ASGIApp | None:
         try:
             self._check_origin(context)
             if context.method == "OPTIONS":
                 return self._answer_preflight(context.path)
+            if self._console is not None and self._console.owns_request(context.path, context.accept):
+                return self._select_console_app(context, self._console)
             if self._policy.allows_anonymous(context.method, context.path):
                 return None
             self._check_token(context)
@@ -95,6 +124,24 @@ class RequestGuard:
         except ApiError as api_error:
             return error_response(api_error)
         return None
+
+    def _select_console_app(self, context: "RequestContext", console: ConsoleEntry) -> ASGIApp:
+        """Return the pages of the caller, whose token comes from its session or its header."""
+        if context.origin is not None and not self._policy.is_own_origin(context.origin, context.host):
+            # Origins that may call the API may not use the pages: they act for the person who is signed in.
+            raise ApiError(ToolError(ErrorCode.FORBIDDEN, "Pages of other origins may not use the console."))
+        context.origin_allowed = False
+        self._check_host(context)
+        if console.is_public(context.path):
+            return console.public_app
+        if context.authorization or not self._policy.tokens:
+            self._check_token(context)
+        elif (name := console.find_session(context.cookie)) is not None:
+            context.caller = name
+        else:
+            return console.public_app
+        self._check_rate(context)
+        return console.apps[context.caller]
 
     def _answer_preflight(self, path: str) -> Response:
         """Answer OPTIONS for any path: a browser asks before it has a token to send."""
@@ -159,6 +206,8 @@ class RequestContext:
         self.host = headers.get(b"host", "")
         self.host_count = sum(name == b"host" for name, _ in scope["headers"])
         self.origin = headers.get(b"origin")
+        self.accept = headers.get(b"accept", "")
+        self.cookie = headers.get(b"cookie", "")
         self.authorization = headers.get(b"authorization", "")
         self.request_id = accept_request_id(headers.get(b"x-request-id", ""))
 

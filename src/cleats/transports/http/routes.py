@@ -61,8 +61,14 @@ API_ROUTES: Sequence[ApiRoute] = (
 
 MCP_PATH = "/mcp"
 
+CONSOLE_PATH = "/console"
+"""The prefix of every page of the console but the first, which is `/`."""
+
 OTHER_ROUTE_LABEL = "other"
 """The label of every path outside the API."""
+
+_RESERVED_WORDS = {"tools", MCP_PATH[1:], CONSOLE_PATH[1:]}
+"""First words of paths that no toolset may use."""
 
 _FIXED_PATHS = {row.path for row in API_ROUTES if "{" not in row.path} | {MCP_PATH}
 
@@ -76,6 +82,8 @@ def label_route(path: str) -> str:
         return "/tools/{name}"
     if parts[:2] == ["", "tools"] and len(parts) == 4 and parts[3] == "stream":
         return "/tools/{name}/stream"
+    if path == "/" or parts[:2] == ["", CONSOLE_PATH[1:]]:
+        return CONSOLE_PATH
     return OTHER_ROUTE_LABEL
 
 
@@ -101,7 +109,7 @@ def collect_routes(toolsets: Iterable[Toolset]) -> list[Route]:
     for toolset in toolsets:
         for route in toolset.routes:
             shape = _normalize_path(route.path)
-            if not _ROUTE_PATH_PATTERN.fullmatch(route.path) or shape.split("/")[1] in {"tools", MCP_PATH[1:]}:
+            if not _ROUTE_PATH_PATTERN.fullmatch(route.path) or shape.split("/")[1] in _RESERVED_WORDS:
                 raise ValueError(f"{toolset.name} cannot have a route at {route.path!r}")
             if (route.method, shape) in used_keys:
                 raise ValueError(f"two routes are {route.method} {route.path}")

@@ -25,7 +25,7 @@ from cleats.settings import Settings
 from cleats.transports.http import monitoring
 from cleats.transports.http.api import CallRunner, HttpApi
 from cleats.transports.http.caller_access import CallerAccess
-from cleats.transports.http.guard import RequestGuard
+from cleats.transports.http.guard import ConsoleEntry, RequestGuard
 from cleats.transports.http.monitoring import HttpTraffic, ReadinessCheck, ReadinessChecker
 from cleats.transports.http.requests import read_request_id
 from cleats.transports.http.responses import ApiError, error_response, missing_route
@@ -147,6 +147,7 @@ async def serve_api(
     *,
     vitals: ServerStatus,
     ready_checks: Mapping[str, ReadinessCheck],
+    console: ConsoleEntry | None = None,
 ) -> None:
     """Serve until the shutdown, then let calls finish for `drain` seconds and cancel the rest.
 
@@ -173,6 +174,8 @@ async def serve_api(
         if open_calls := len(vitals.list_open_calls()):
             log.warning("drain.cut requests=%d after=%gs", open_calls, settings.drain)
             vitals.cancel_open_calls()
+        if console is not None:
+            console.stop()
         await close_sessions()
 
     tokens = [item.access.token for item in caller_apps if item.access.token is not ANONYMOUS_TOKEN]
@@ -199,5 +202,5 @@ async def serve_api(
     toolsets_by_name = {item.name: item for caller_app in caller_apps for item in caller_app.access.toolsets}
     write_access = monitoring.build_writer(monitoring.open_outlet(settings.http.access_log, settings.http.log_bytes))
     toolset_routes = ToolsetRouteIndex(collect_routes(toolsets_by_name.values()))
-    guard = RequestGuard(apps, policy, traffic, toolset_routes, write_access)
+    guard = RequestGuard(apps, policy, traffic, toolset_routes, write_access, console=console)
     await run_server(guard, listener, stop=wait_for_stop(), drain=drain_calls)

@@ -216,13 +216,20 @@ class AccessPolicy:
         if "*" in self.origins or origin in self.origins:
             return True
         try:
-            parts = urlsplit(origin)
-            name = parts.hostname
+            name = urlsplit(origin).hostname
         except ValueError:
             return False
         if name is not None and name in self.origins:
             return True
-        return bool(parts.netloc) and parts.netloc == host and self.knows_host(host)
+        return self.is_own_origin(origin, host)
+
+    def is_own_origin(self, origin: str, host: str) -> bool:
+        """Return whether an origin is that of the server itself."""
+        try:
+            netloc = urlsplit(origin).netloc
+        except ValueError:
+            return False
+        return bool(netloc) and netloc == host and self.knows_host(host)
 
 
 class RateLimiter:

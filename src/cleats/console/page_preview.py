@@ -1,0 +1,126 @@
+"""A page that a launch run wrote: its front matter, its text as HTML that cannot run anything, and its claims.
+
+Markup in the text is shown and not interpreted, images are not loaded, and only links to the web can be followed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+_CLAIM_PATTERN: Final = re.compile(r"[ \t]*<!--\s*claim_id:\s*([0-9A-Za-z_.:-]+)\s*-->")
+_FRONT_MATTER_PATTERN: Final = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+_MARKER_OPEN, _MARKER_CLOSE = "\ue000", "\ue001"
+"""Characters of the private use area around the number of a claim, which survive the conversion to HTML."""
+
+_MARKER_PATTERN: Final = re.compile(f"{_MARKER_OPEN}([0-9]+){_MARKER_CLOSE}")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One place in the source that proves a claim."""
+
+    path: str
+    start_line: int
+    end_line: int
+    kind: str
+    url: str
+    """Where the lines can be read on the web; empty if the source is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageClaim:
+    """One claim of a page, with its evidence."""
+
+    number: int
+    claim_id: str
+    text: str
+    confidence: str
+    status: str
+    citations: Sequence[Citation]
+
+
+@dataclass(frozen=True, slots=True)
+class PagePreview:
+    """A page, ready to be shown."""
+
+    front_matter: str
+    html: "Markup"
+    claims: Sequence[PageClaim]
+
+
+def preview_page(source: str, claims_by_id: Mapping[str, Mapping[str, Any]], source_url: str) -> PagePreview:
+    """Return a page as HTML with a numbered mark for each claim."""
+    from markupsafe import Markup  # noqa: PLC0415 - with the first page
+
+    body = source.replace(_MARKER_OPEN, "").replace(_MARKER_CLOSE, "")
+    front_matter = ""
+    if match := _FRONT_MATTER_PATTERN.match(body):
+        front_matter, body = match[1], body[match.end() :]
+    numbers: dict[str, int] = {}
+
+    def number_claim(match: "re.Match[str]") -> str:
+        number = numbers.setdefault(match[1], len(numbers) + 1)
+        return f"{_MARKER_OPEN}{number}{_MARKER_CLOSE}"
+
+    html = _load_converter().render(_CLAIM_PATTERN.sub(number_claim, body))
+    html = _MARKER_PATTERN.sub(r'<a class="claim-ref" href="#claim-\1" aria-label="Evidence of claim \1">\1</a>', html)
+    claims = [
+        _describe_claim(number, claim_id, claims_by_id.get(claim_id, {}), source_url)
+        for claim_id, number in numbers.items()
+    ]
+    return PagePreview(front_matter, Markup(html), claims)  # noqa: S704 - the converter escapes all markup
+
+
+def _describe_claim(number: int, claim_id: str, claim: Mapping[str, Any], source_url: str) -> PageClaim:
+    citations = [
+        Citation(
+            path=citation["path"],
+            start_line=citation.get("start_line") or 1,
+            end_line=citation.get("end_line") or citation.get("start_line") or 1,
+            kind=citation.get("source_type", "").replace("_", " "),
+            url=f"{source_url}/{citation['path']}#L{citation.get('start_line') or 1}" if source_url else "",
+        )
+        for citation in claim.get("citations") or ()
+    ]
+    text = claim.get("claim_text") or "This claim is not in the evidence map."
+    return PageClaim(number, claim_id, text, claim.get("confidence", ""), claim.get("truth_status", ""), citations)
+
+
+def build_source_url(repository_url: str, commit: str) -> str:
+    """Return the address of a commit's files on GitHub; empty for a repository elsewhere."""
+    match = re.fullmatch(r"https://github\.com/([\w.-]+)/([\w.-]+?)(?:\.git)?/?", repository_url)
+    return f"https://github.com/{match[1]}/{match[2]}/blob/{commit}" if match and commit.isalnum() else ""
+
+
+@cache
+def _load_converter() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - by the first page of a run
+
+    converter = (
+        MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "html_inline", "html_block"])
+    )
+
+    def open_link(renderer: Any, tokens: Any, index: int, options: Any, _env: Any) -> str:
+        token = tokens[index]
+        address = str(token.attrGet("href") or "")
+        if address.startswith(("https://", "http://")):
+            token.attrs = {"href": address, "rel": "noopener noreferrer nofollow", "target": "_blank"}
+        else:
+            token.attrs = {"class": "site-link", "title": address}
+        return str(renderer.renderToken(tokens, index, options, _env))
+
+    converter.add_render_rule("link_open", open_link)
+    return converter
+
+
+def render_markdown(source: str) -> "Markup":
+    """Return Markdown of any origin as HTML that cannot run anything."""
+    from markupsafe import Markup  # noqa: PLC0415 - with the first page
+
+    return Markup(_load_converter().render(source))  # noqa: S704 - the converter escapes all markup
