@@ -55,7 +55,7 @@ def _colour_lines(text: str, language: str, path: str) -> Sequence[str]:
 
 
 def _read_tokens(lexer: Any, text: str) -> Iterable[tuple[str, str]]:
-    from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped] # noqa: PLC0415 - by the first code
+    from pygments.token import STANDARD_TYPES  # noqa: PLC0415 - by the first code
 
     for kind, value in lexer.get_tokens(text):
         while kind not in STANDARD_TYPES:
@@ -66,9 +66,9 @@ def _read_tokens(lexer: Any, text: str) -> Iterable[tuple[str, str]]:
 
 @lru_cache(maxsize=256)
 def _find_lexer(language: str, path: str) -> Any:
-    from pygments.lexers import get_lexer_by_name, get_lexer_for_filename  # type: ignore[import-untyped] # noqa: PLC0415
-    from pygments.lexers.special import TextLexer  # type: ignore[import-untyped] # noqa: PLC0415
-    from pygments.util import ClassNotFound  # type: ignore[import-untyped] # noqa: PLC0415
+    from pygments.lexers import get_lexer_by_name, get_lexer_for_filename  # noqa: PLC0415
+    from pygments.lexers.special import TextLexer  # noqa: PLC0415
+    from pygments.util import ClassNotFound  # noqa: PLC0415
 
     options = {"stripnl": False, "ensurenl": False}
     try:
