@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,17 +30,25 @@ from cleats.toolsets.code.query import filters
 from cleats.toolsets.code.query.filters import SearchFilter
 from cleats.toolsets.code.search import tantivy_backend
 from cleats.toolsets.code.search.expressions import Expression
+from cleats.toolsets.code.search.file_evidence import FileEvidence
 from cleats.toolsets.code.search.fusion import (
     BODY_KINDS,
+    DEPRECATED_PATTERN,
+    GENERATED_PATH_PATTERN,
     KIND_WEIGHTS,
     TEST_PATH_PATTERN,
     TEST_PATH_WEIGHT,
+    BodySizes,
     ChunkIdentity,
     is_duplicate_path,
     mark_duplicates,
-    weigh_bodies,
+    weigh_standing,
 )
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
+
+ListingNumber = Literal["severity", "modified"]
+
+SEVERITY_RATINGS: Final = {"low": 1, "medium": 2, "high": 3, "critical": 4}
 
 MASK_CACHE_BYTES: Final = 16 << 20
 """Bytes of filter masks that are cached; an agent repeats the same filters."""
@@ -226,9 +234,23 @@ class SearchEngine:
         return np.where(self._test_mask, np.float32(TEST_PATH_WEIGHT), np.float32(1))
 
     @cached_property
-    def body_weights(self) -> NDArray[np.float32]:
-        """The factor for the list points of each chunk, by its body."""
-        return self._concatenate([_compute_body_weights(columns) for columns in self.shards])
+    def standing_weights(self) -> NDArray[np.float32]:
+        """The factor for the fused score of each chunk: deprecated and generated code is demoted."""
+        deprecated = self._concatenate([_mask_deprecated(columns) for columns in self.shards])
+        generated = self._concatenate([_mask_files(columns, GENERATED_PATH_PATTERN.search) for columns in self.shards])
+        return weigh_standing(deprecated, generated)
+
+    def get_listing_numbers(self, name: ListingNumber) -> NDArray[np.int64]:
+        """Return the number of every chunk by which a list of everything is ordered, highest first."""
+        if name == "severity":
+            return self._concatenate([_rate_severities(columns) for columns in self.shards])
+        return self._concatenate([columns.get_numbers("modified").astype(np.int64) for columns in self.shards])
+
+    @cached_property
+    def body_sizes(self) -> BodySizes:
+        """How much each chunk does."""
+        sizes = [_measure_bodies(columns) for columns in self.shards]
+        return BodySizes(*(self._concatenate(arrays) for arrays in zip(*sizes, strict=True)))
 
     def mark_duplicates(self, positions: Ids) -> Mask:
         """Mark the chunks, in order, that duplicate others among them."""
@@ -237,6 +259,15 @@ class SearchEngine:
             return candidates
         identities = list(map(self._identities.__getitem__, positions.tolist()))
         return mark_duplicates(candidates, self._test_mask[positions], identities)
+
+    def measure_rarity(self, stem: str) -> float:
+        """Return how rare a word is in files."""
+        return self.file_evidence.measure_rarity(stem)
+
+    @cached_property
+    def file_evidence(self) -> FileEvidence:
+        """The words of whole files."""
+        return FileEvidence.from_shards(self.shards)
 
     @cached_property
     def path_order(self) -> NDArray[np.int64]:
@@ -309,20 +340,34 @@ def _compute_kind_weights(columns: ShardColumns) -> NDArray[np.float32]:
     return weights
 
 
-def _compute_body_weights(columns: ShardColumns) -> NDArray[np.float32]:
-    weights = np.ones(columns.chunk_count, np.float32)
+def _measure_bodies(columns: ShardColumns) -> BodySizes:
+    has_body = np.zeros(columns.chunk_count, np.bool_)
     kinds, used_names = columns.get_column("kind"), columns.get_column("uses")
     if kinds is not None:
-        counts = np.zeros(columns.chunk_count, np.int64) if used_names is None else used_names.count_values()
         for number, kind in enumerate(kinds.vocabulary.values()):
             if kind in BODY_KINDS:
-                owners = kinds.get_owners(number)
-                weights[owners] = weigh_bodies(counts[owners])
-    return weights
+                has_body[kinds.get_owners(number)] = True
+    counts = np.zeros(columns.chunk_count, np.int64) if used_names is None else used_names.count_values()
+    return BodySizes.from_counts(has_body, counts, columns.get_numbers("lines"))
 
 
 def _mask_files(columns: ShardColumns, accepts_path: Callable[[str], object]) -> Mask:
     return np.asarray([bool(accepts_path(path)) for path in columns.paths.values()], np.bool_)[columns.file_by_chunk]
+
+
+def _mask_deprecated(columns: ShardColumns) -> Mask:
+    column = columns.get_column("decorator")
+    if column is None:
+        return np.zeros(columns.chunk_count, np.bool_)
+    return column.mask_owners(column.vocabulary.find(DEPRECATED_PATTERN, cased=False))
+
+
+def _rate_severities(columns: ShardColumns) -> NDArray[np.int64]:
+    ratings = np.zeros(columns.chunk_count, np.int64)
+    if (column := columns.get_column("riskSeverity")) is not None:
+        for number, severity in enumerate(column.vocabulary.values()):
+            ratings[column.get_owners(number)] = SEVERITY_RATINGS.get(severity, 0)
+    return ratings
 
 
 def _mask_prototypes(columns: ShardColumns) -> Mask:

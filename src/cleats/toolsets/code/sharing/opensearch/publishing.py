@@ -27,6 +27,7 @@ from cleats.toolsets.code.sharing.opensearch.cluster import Cluster, ClusterErro
 from cleats.toolsets.code.sharing.opensearch.documents import (
     IndexDocument,
     build_index_body,
+    count_documents,
     describe_generation,
     format_version,
     read_documents,
@@ -149,7 +150,7 @@ class ClusterPublisher:
         try:
             await self._write_documents(index, meta, folder, on_progress)
             await self.cluster.send("POST", f"/{quote(index)}/_refresh")
-            await self._check_count(index, meta["chunks"] + meta["files"])
+            await self._check_count(index, count_documents(meta))
             done = {"_meta": {"cleats": {**meta, "done": True}}}
             await self.cluster.send("PUT", f"/{quote(index)}/_mapping", done)
             log.info("opensearch.filled index=%s chunks=%d", index, meta["chunks"])
@@ -172,7 +173,7 @@ class ClusterPublisher:
     async def _write_documents(
         self, index: str, meta: Mapping[str, Any], folder: Path, on_progress: PublishProgressCallback
     ) -> None:
-        total, written = meta["chunks"] + meta["files"], 0
+        total, written = count_documents(meta), 0
         generation_documents = read_documents(folder, meta["dimensions"])
         batches = batch_documents(generation_documents)
         try:
