@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes import blocking
-from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
-from cleats.toolsets.code.index.column_writer import VECTORS_FILE_NAME
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
 from cleats.toolsets.code.index.digest import MODES_BY_NUMBER, load_word_table
 from cleats.toolsets.code.index.shard_writer import list_shard_folders
@@ -45,6 +43,7 @@ from cleats.toolsets.code.search.fusion import (
     weigh_standing,
 )
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
+from cleats.toolsets.code.search.meaning import VectorIndex, map_vectors
 
 ListingNumber = Literal["severity", "modified"]
 
@@ -77,61 +76,6 @@ class SearchBackend(Protocol):
         self, expression: Expression, modes: Mapping[int, Mask | None], limit: int
     ) -> dict[int, tuple[Ids, NDArray[np.float32]]]:
         """Return the best positions of each mode with their scores, within its mask if any."""
-
-
-BLOCK_ROWS: Final = 1024
-"""Rows widened at a time: they fit into the processor's cache."""
-
-MAX_WIDENED_ROWS: Final = 16_384
-"""Rows that stay widened, 10 MB of them; with more rows, all are widened for every question."""
-
-VectorRows = NDArray[np.int8]
-
-
-def map_vectors(folder: Path, chunk_count: int) -> VectorRows | None:
-    """Map the rows of a shard; return None when it has none."""
-    path = folder / VECTORS_FILE_NAME
-    size = path.stat().st_size if path.exists() else 0
-    if not chunk_count or not size or size % chunk_count:
-        return None
-    mapped = np.memmap(path, dtype=np.int8, mode="r", shape=(chunk_count, size // chunk_count))
-    return mapped.view(np.ndarray)
-
-
-class VectorIndex:
-    """The meaning of chunks as rows of small integers, of all shards. Safe for several threads.
-
-    Every row is compared, so a filter only leaves some out, and the answer is exact. Rows stay on
-    disk as they are stored; what a comparison needs is widened block by block.
-    """
-
-    def __init__(self, shards: Sequence[VectorRows]) -> None:
-        self._shards = shards
-
-    def compute_cosines(self, direction: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the cosine of every chunk with a direction of length 1."""
-        scaled = direction / np.float32(VECTOR_LENGTH)
-        # Not a matrix product: that would start threads, which takes longer than the sums.
-        if sum(map(len, self._shards)) <= MAX_WIDENED_ROWS:
-            cosines: NDArray[np.float32] = np.einsum("ij,j->i", self._widened_rows, scaled)
-            return cosines
-        buffer = np.empty((BLOCK_ROWS, len(direction)), np.float32)
-        return np.concatenate([self._compare_rows(rows, scaled, buffer) for rows in self._shards])
-
-    def _compare_rows(
-        self, rows: VectorRows, scaled: NDArray[np.float32], buffer: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        cosines = np.empty(len(rows), np.float32)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = rows[start : start + BLOCK_ROWS]
-            widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
-            np.copyto(widened, block)
-            np.einsum("ij,j->i", widened, scaled, out=cosines[start : start + BLOCK_ROWS])
-        return cosines
-
-    @cached_property
-    def _widened_rows(self) -> NDArray[np.float32]:
-        return np.concatenate([rows.astype(np.float32) for rows in self._shards])
 
 
 class SearchEngine:

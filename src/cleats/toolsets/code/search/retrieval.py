@@ -5,7 +5,7 @@ The same masks apply to every backend and the vectors, so a filter means the sam
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -20,7 +20,6 @@ from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME
 from cleats.toolsets.code.query.request import SearchRequest
 from cleats.toolsets.code.query.tree import Question
 from cleats.toolsets.code.search.engine import ListingNumber, SearchBackend, SearchEngine
-from cleats.toolsets.code.search.file_evidence import MAX_OPENED_CHUNKS
 from cleats.toolsets.code.search.filter_effects import FilterEffect, measure_filters
 from cleats.toolsets.code.search.fusion import (
     DEPRECATED_STEM,
@@ -32,6 +31,7 @@ from cleats.toolsets.code.search.fusion import (
     score_named_chunks,
 )
 from cleats.toolsets.code.search.hit_details import SearchHit
+from cleats.toolsets.code.search.meaning import rank_by_meaning, select_closest
 from cleats.toolsets.code.search.ranking import (
     ALL_WORDS_SCORE,
     EVERYTHING_LIST,
@@ -42,9 +42,6 @@ from cleats.toolsets.code.search.ranking import (
     add_coverage,
     plan_search,
 )
-
-MIN_COSINE_SIMILARITY: Final = 0.2
-"""The cosine below which a chunk is unrelated to a question."""
 
 MIN_FETCHED_CHUNKS: Final = 100
 """Minimum number of chunks in a list, so that lists can agree on some."""
@@ -71,18 +68,6 @@ class SearchResult(Struct, frozen=True):
     """The effect of each filter, when no chunk passes all of them."""
     lacks_vectors: bool = False
     """True if the caller asked that meaning counts, and the index was built without vectors."""
-
-
-class RankableChunks(Protocol):
-    """The weights and the order of chunks, as far as ranking a list needs them."""
-
-    @property
-    def kind_weights(self) -> NDArray[np.float32]:
-        """The factor for the scores of each chunk, by its kind."""
-
-    @property
-    def path_order(self) -> NDArray[np.int64]:
-        """The order of chunks that score the same."""
 
 
 def search_generation(engine: SearchEngine, request: SearchRequest) -> SearchResult:
@@ -322,36 +307,6 @@ def _restrict_to_first(ranked_lists: list[RankedList]) -> list[RankedList]:
     allowed = ranked_lists[0].positions
     masked = [(item, np.isin(item.positions, allowed)) for item in ranked_lists]
     return [RankedList(item.name, item.weight, item.positions[mask], item.scores[mask]) for item, mask in masked]
-
-
-def rank_by_meaning(
-    chunks: RankableChunks, cosines: NDArray[np.float32], mask: Mask, limit: int, search_plan: SearchPlan
-) -> RankedList:
-    """Rank the chunks that are close to a question in meaning, weighted by their kinds."""
-    candidates = np.flatnonzero(mask)
-    ordered = _order_by_meaning(chunks, cosines, candidates, len(candidates) if search_plan.is_strict else limit)
-    ordered = ordered[cosines[ordered] >= MIN_COSINE_SIMILARITY]
-    return RankedList("meaning", search_plan.weights.meaning, ordered.astype(np.int32), cosines[ordered])
-
-
-def select_closest(
-    chunks: RankableChunks, cosines: NDArray[np.float32] | None, positions: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the chunks of the best files that are candidates in any case: those closest in meaning."""
-    if cosines is None:
-        return positions[:0]
-    return _order_by_meaning(chunks, cosines, positions[cosines[positions] > 0], MAX_OPENED_CHUNKS)
-
-
-def _order_by_meaning(
-    chunks: RankableChunks, cosines: NDArray[np.float32], positions: NDArray[np.int64], limit: int
-) -> NDArray[np.int64]:
-    weighted = cosines[positions] * chunks.kind_weights[positions]
-    if limit < len(positions):
-        closest = np.argpartition(-weighted, limit - 1)[:limit]
-        positions, weighted = positions[closest], weighted[closest]
-    ordered: NDArray[np.int64] = positions[np.lexsort((chunks.path_order[positions], -weighted))]
-    return ordered
 
 
 def score_by_file(

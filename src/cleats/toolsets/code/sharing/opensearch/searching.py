@@ -33,16 +33,15 @@ from cleats.toolsets.code.search.fusion import (
     weigh_standing,
 )
 from cleats.toolsets.code.search.hit_details import SearchHit
+from cleats.toolsets.code.search.meaning import rank_by_meaning, select_closest
 from cleats.toolsets.code.search.ranking import EVERYTHING_LIST, MENTION_BONUS, SearchPlan, add_coverage, plan_search
 from cleats.toolsets.code.search.retrieval import (
     MIN_FETCHED_CHUNKS,
     SearchResult,
     choose_listing_number,
     list_in_order,
-    rank_by_meaning,
     score_by_file,
     select_best,
-    select_closest,
     should_demote_standing,
     should_demote_tests,
     weigh_list,
