@@ -54,7 +54,7 @@ class RankingWeights(Struct, frozen=True):
 
 
 FINDING_WEIGHTS: Final = RankingWeights(
-    stems=1.0, exact=0.77, meaning=2.0, file_rank=0.25, file_score=0.035, body_names=0.026, body_lines=0.0
+    stems=1.0, exact=0.77, meaning=2.0, file_rank=0.12, file_score=0.018, body_names=0.026, body_lines=0.0
 )
 """Weights for a question of what code does."""
 
