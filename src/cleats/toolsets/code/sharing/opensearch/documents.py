@@ -248,11 +248,6 @@ def describe_generation(folder: Path) -> dict[str, Any]:
     }
 
 
-def count_documents(meta: Mapping[str, Any]) -> int:
-    """Return the number of documents of a described generation: chunks, files, words and the table of files."""
-    return int(meta["chunks"]) + int(meta["files"]) + int(meta["words"]) + 1
-
-
 def format_version() -> str:
     """Return the version of everything that publisher and searcher must share."""
     return f"{DOCUMENT_FORMAT}.{SHARD_FORMAT_VERSION}.{catalogue_schema.CATALOGUE_SCHEMA_VERSION}"

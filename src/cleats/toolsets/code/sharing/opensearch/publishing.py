@@ -27,7 +27,6 @@ from cleats.toolsets.code.sharing.opensearch.cluster import Cluster, ClusterErro
 from cleats.toolsets.code.sharing.opensearch.documents import (
     IndexDocument,
     build_index_body,
-    count_documents,
     describe_generation,
     format_version,
     read_documents,
@@ -223,6 +222,11 @@ class ClusterPublisher:
     async def _remove_indexes(self, indexes: Sequence[str]) -> None:
         for index in indexes:
             await self.cluster.send("DELETE", f"/{quote(index)}", allow_missing=True)
+
+
+def count_documents(meta: Mapping[str, Any]) -> int:
+    """Return the number of documents of a described generation: chunks, files, words and the table of files."""
+    return int(meta["chunks"]) + int(meta["files"]) + int(meta["words"]) + 1
 
 
 def _writing_alias(index: str) -> str:
