@@ -33,11 +33,17 @@ def find_clone(clones: Path, repository: str) -> Path:
     return clones / repository.replace("/", "+") / "repo"
 
 
-def list_fixes(clone: Path, revision: str = "HEAD") -> Iterator[tuple[str, str]]:
-    """Yield the commit and the subject of fixes whose subject is a sentence, newest first."""
+def list_commits(clone: Path, revision: str = "HEAD") -> Iterator[tuple[str, str]]:
+    """Yield the newest commits that are not merges, with their subjects."""
     log = ["log", "--no-merges", "--format=%H%x09%s", "-n", str(MAX_LISTED_COMMITS), revision]
     for row in run_git(clone, *log).splitlines():
         commit, _, subject = row.partition("\t")
+        yield commit, subject
+
+
+def list_fixes(clone: Path, revision: str = "HEAD") -> Iterator[tuple[str, str]]:
+    """Yield the commit and the subject of fixes whose subject is a sentence, newest first."""
+    for commit, subject in list_commits(clone, revision):
         is_sentence = MIN_SUBJECT_WORDS <= len(subject.split()) <= MAX_SUBJECT_WORDS
         if is_sentence and FIX_PATTERN.search(subject) and not VAGUE_PATTERN.search(subject):
             yield commit, subject

@@ -2,11 +2,12 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
+
+from bench import fix_commits
 
 TASKS_FILE: Final = Path(__file__).parent / "tasks.json"
 
@@ -106,7 +107,7 @@ def mine_tasks(repository: str, clone: Path, count: int, revision: str = "HEAD")
             continue
         wanted[has_identifiers] -= 1
         name = f"{repository.rsplit('/', 1)[-1]}-{commit[:8]}"
-        parent = _run_git(clone, "rev-parse", f"{commit}^").strip()
+        parent = fix_commits.run_git(clone, "rev-parse", f"{commit}^").strip()
         tasks.append(LocateTask(name, repository, parent, description, sorted(lines), lines, has_identifiers))
         if not any(wanted.values()):
             break
@@ -114,8 +115,7 @@ def mine_tasks(repository: str, clone: Path, count: int, revision: str = "HEAD")
 
 
 def _list_fixes(clone: Path, revision: str) -> Iterator[tuple[str, str]]:
-    for row in _run_git(clone, "log", "--no-merges", "--format=%H%x09%s", "-n", "4000", revision).splitlines():
-        commit, _, subject = row.partition("\t")
+    for commit, subject in fix_commits.list_commits(clone, revision):
         if FIX_PATTERN.search(subject):
             yield commit, subject
 
@@ -139,7 +139,7 @@ def _read_changed_lines(clone: Path, commit: str) -> dict[str, list[tuple[int, i
     """Return the changed line ranges of the source files of a commit; nothing where it changes other parts too."""
     lines: dict[str, list[tuple[int, int]]] = {}
     path = ""
-    for row in _run_git(clone, "show", "--format=", "--unified=0", "--no-renames", commit).splitlines():
+    for row in fix_commits.run_git(clone, "show", "--format=", "--unified=0", "--no-renames", commit).splitlines():
         if row.startswith("diff --git "):
             path = row.rpartition(" b/")[2]
             if not path.endswith(SOURCE_SUFFIXES) and not _is_beside_the_point(path):
@@ -147,16 +147,10 @@ def _read_changed_lines(clone: Path, commit: str) -> dict[str, list[tuple[int, i
         elif row.startswith("--- /dev/null"):
             path = ""
         elif row.startswith("@@") and path.endswith(SOURCE_SUFFIXES) and not TEST_PATTERN.search(path):
-            start, _, length = row.split(" ")[1].lstrip("-").partition(",")
-            size = max(1, int(length or 1))
-            lines.setdefault(path, []).append((int(start), int(start) + size - 1))
+            start, size = fix_commits.parse_hunk_range(row.split(" ")[1])
+            lines.setdefault(path, []).append((start, start + max(1, size) - 1))
     return lines
 
 
 def _is_beside_the_point(path: str) -> bool:
     return TEST_PATTERN.search(path) is not None or f"/{path}".lower().endswith(IGNORED_SUFFIXES)
-
-
-def _run_git(clone: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(clone), *arguments]
-    return subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace")

@@ -52,6 +52,7 @@ def measure_fix_set(fix_set: FixSet, folder: Path, cache: Path) -> FixOutcome:
         "BM25 over files": bm25,
         "both fused": list(map(fuse_ranks, cleats, bm25)),
         "ripgrep": [rank_by_grep(ripgrep, folder, text) for text in questions],
+        "semble": rank_by_semble(folder, questions, cache),
     }
     return FixOutcome(
         fix_set.repository,
@@ -60,6 +61,15 @@ def measure_fix_set(fix_set: FixSet, folder: Path, cache: Path) -> FixOutcome:
         {name: compute_mean_rank(fix_set.cases, ranked) for name, ranked in lists.items()},
         compute_declaration_share(fix_set.cases, hits),
     )
+
+
+def rank_by_semble(folder: Path, questions: Sequence[str], cache: Path) -> list[list[str]]:
+    """Return the source files that semble finds for each question."""
+    _, answer = rivals.run_semble(folder, questions, cache, FETCHED_HITS)
+    return [
+        list(dict.fromkeys(path for path, *_ in results if fix_commits.is_source_path(path)))
+        for results in answer["answers"]
+    ]
 
 
 def render_fixes(outcomes: Sequence[FixOutcome]) -> str:

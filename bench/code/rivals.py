@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.calls.servers import CACHE_FOLDER, INSTALL_TIMEOUT_SECONDS, PeerNotInstalledError
+from bench.code.answers import MAX_RESULTS
 from bench.code.ours import ProgramCost, run_measured
 from cleats.toolsets.code.analysis.embedding.table import DATA_FOLDER
 
@@ -15,10 +16,12 @@ PEERS_FOLDER = Path(__file__).parent / "peers"
 SEMBLE_VERSION, RIPGREP_VERSION = "0.7.0", "15.2.0"
 
 
-def run_semble(folder: Path, questions: Sequence[str], cache: Path) -> tuple[ProgramCost, dict[str, Any]]:
+def run_semble(
+    folder: Path, questions: Sequence[str], cache: Path, results: int = MAX_RESULTS
+) -> tuple[ProgramCost, dict[str, Any]]:
     """Index a folder and ask; the answers are lists of path, first and last line."""
     python = _install_package(f"semble-{SEMBLE_VERSION}", f"semble=={SEMBLE_VERSION}") / "python"
-    request = {"folder": str(folder), "table": str(DATA_FOLDER), "questions": list(questions)}
+    request = {"folder": str(folder), "table": str(DATA_FOLDER), "questions": list(questions), "results": results}
     command = [str(python), str(PEERS_FOLDER / "semble_search.py")]
     cost, printed = run_measured(command, cache, json.dumps(request))
     answer: dict[str, Any] = json.loads(printed)

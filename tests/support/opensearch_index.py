@@ -20,7 +20,7 @@ MAPPING_PARAMETERS = {
 }
 INDEX_SETTINGS = {"number_of_shards", "number_of_replicas", "refresh_interval", "max_regex_length", "knn"}
 SEARCH_PARAMETERS = {"size", "query", "sort", "_source", "track_total_hits", "track_scores"}
-SUPPORTED_SORT = [{"_score": {"order": "desc"}}, {"at": {"order": "asc"}}]
+SCORE_SORT, POSITION_SORT = {"_score": {"order": "desc"}}, {"at": {"order": "asc"}}
 INDEX_NAME_PATTERN = re.compile(r"[a-z0-9][^A-Z\\/*?\"<>| ,#:]*")
 MAX_TERM_BYTES = 32_766
 
@@ -113,12 +113,19 @@ class FakeIndex:
         check_keys(body, SEARCH_PARAMETERS)
         if body.get("size", 10) > MAX_RESULT_WINDOW:
             raise OpenSearchError("illegal_argument_exception", "Result window is too large")
-        if "sort" in body and body["sort"] != SUPPORTED_SORT:
+        *sort_keys, last_key = body.get("sort", [SCORE_SORT, POSITION_SORT])
+        sort_field = next(iter(sort_keys[0])) if sort_keys else ""
+        is_known = sort_field in ("", "_score") or self.field_types.get(sort_field) == "long"
+        if last_key != POSITION_SORT or not is_known or sort_keys not in ([], [{sort_field: {"order": "desc"}}]):
             raise OpenSearchError("parsing_exception", "this order is not known here")
         scores: dict[str, float] = {}
         for searcher in self._get_searchers(dfs=dfs):
             scores |= searcher.score_documents(body["query"])
-        best = sorted(scores, key=lambda doc_id: (-scores[doc_id], self.docs[doc_id].source.get("at", 0)))
+        sort_values = {
+            doc_id: score if sort_field == "_score" else sum(self.docs[doc_id].values.get(sort_field, ()))
+            for doc_id, score in scores.items()
+        }
+        best = sorted(scores, key=lambda doc_id: (-sort_values[doc_id], self.docs[doc_id].source.get("at", 0)))
         hits = [self._build_hit(doc_id, scores[doc_id], body) for doc_id in best[: body.get("size", 10)]]
         total = {"total": {"value": len(scores), "relation": "eq"}}
         shards = int(self.settings["number_of_shards"])

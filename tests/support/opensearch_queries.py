@@ -127,11 +127,12 @@ class FakeSearcher:
         return lambda doc: None if accepted_values.isdisjoint(doc.values.get(name, ())) else 1.0
 
     def _range(self, body: Any) -> Callable[[IndexedDoc], DocScore]:
-        name, definition = self._parse_field(body, {"gte"}, "long")
-        minimum = definition["gte"]
-        if not isinstance(minimum, int) or abs(minimum) >= 1 << 63:
-            raise OpenSearchError("query_shard_exception", f"{minimum!r} is no long")
-        return lambda doc: 1.0 if any(number >= minimum for number in doc.values.get(name, ())) else None
+        name, definition = self._parse_field(body, {"gte", "lt"}, "long")
+        for bound in definition.values():
+            if not isinstance(bound, int) or abs(bound) >= 1 << 63:
+                raise OpenSearchError("query_shard_exception", f"{bound!r} is no long")
+        minimum, end = definition["gte"], definition.get("lt", math.inf)
+        return lambda doc: 1.0 if any(minimum <= number < end for number in doc.values.get(name, ())) else None
 
     def _wildcard(self, body: Any) -> Callable[[IndexedDoc], DocScore]:
         name, definition = self._parse_field(body, {"value"}, "wildcard")

@@ -4,7 +4,7 @@ Its default model is not available from a package registry, so it gets ours: the
 model2vec model, with identifiers split in our way. That shows its chunks and its ranking, not its
 best case.
 
-Reads `{"folder", "table", "questions"}` as JSON from stdin and answers with JSON on stdout.
+Reads `{"folder", "table", "questions", "results"}` as JSON from stdin and answers with JSON on stdout.
 """
 
 import json
@@ -23,7 +23,7 @@ from tokenizers import (  # type: ignore[import-not-found]
     pre_tokenizers,
 )
 
-MAX_RESULTS = 10
+DEFAULT_RESULTS = 10
 IDENTIFIER_PART_PATTERN = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 
 
@@ -58,7 +58,7 @@ def main() -> None:
         answers, times = [], []
         for question in request["questions"]:
             start_time = time.perf_counter()
-            results = index.search(question, top_k=MAX_RESULTS)
+            results = index.search(question, top_k=request.get("results", DEFAULT_RESULTS))
             times.append(time.perf_counter() - start_time)
             answers.append(
                 [[result.chunk.file_path, result.chunk.start_line, result.chunk.end_line] for result in results]

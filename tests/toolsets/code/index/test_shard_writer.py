@@ -16,8 +16,7 @@ from cleats.toolsets.code.index import segments
 from cleats.toolsets.code.index.digest import ChunkTexts
 from cleats.toolsets.code.index.shard_writer import choose_shard_count, list_shard_folders, write_shards
 from cleats.toolsets.code.query.request import parse_request
-from cleats.toolsets.code.search import engine as engines
-from cleats.toolsets.code.search import tantivy_backend
+from cleats.toolsets.code.search import meaning, tantivy_backend
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.output import render_answer
 from cleats.toolsets.code.search.retrieval import search_generation
@@ -250,13 +249,13 @@ def test_rows_that_are_widened_block_by_block_are_as_close_as_those_kept_wide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(7)
-    sizes = (1, engines.BLOCK_ROWS, 2 * engines.BLOCK_ROWS + 5)
+    sizes = (1, meaning.BLOCK_ROWS, 2 * meaning.BLOCK_ROWS + 5)
     shards = [rng.integers(-127, 128, (size, 16), np.int8) for size in sizes]
     direction = rng.random(16, np.float32)
-    wide = engines.VectorIndex(shards).compute_cosines(direction)
+    wide = meaning.VectorIndex(shards).compute_cosines(direction)
 
-    monkeypatch.setattr(engines, "MAX_WIDENED_ROWS", 0)
-    widened = engines.VectorIndex(shards).compute_cosines(direction)
+    monkeypatch.setattr(meaning, "MAX_WIDENED_ROWS", 0)
+    widened = meaning.VectorIndex(shards).compute_cosines(direction)
 
     assert len(wide) == sum(sizes)
     assert wide.tobytes() == widened.tobytes()

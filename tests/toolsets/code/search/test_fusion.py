@@ -10,10 +10,10 @@ from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.fusion import (
     TEST_PATH_PATTERN,
+    BodySizes,
     ChunkIdentity,
     is_duplicate_path,
     mark_duplicates,
-    weigh_bodies,
 )
 from cleats.toolsets.code.search.output import render_answer
 from cleats.toolsets.code.search.retrieval import search_generation
@@ -67,8 +67,12 @@ def test_a_prototype_comes_after_the_function_that_has_the_body(tmp_path: Path) 
 
     hits = find_hits(build_engine(tmp_path, head, other, body), PRICE_QUESTION)
 
-    assert list_files(hits) == ["src/shop.c", "z.h", "shop.h"]
-    assert ["copy" in map_points(hit) for hit in hits] == [False, False, True]
+    assert list_files(hits).index("src/shop.c") < list_files(hits).index("shop.h")
+    assert {hit["file"]: "copy" in map_points(hit) for hit in hits} == {
+        "src/shop.c": False,
+        "z.h": False,
+        "shop.h": True,
+    }
 
 
 def test_a_name_that_is_asked_for_brings_the_original_first(tmp_path: Path) -> None:
@@ -81,7 +85,7 @@ def test_a_name_that_is_asked_for_brings_the_original_first(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "other",
-    [make_script("src/shop.ts", LONGER_PRICE_SOURCE, "total"), make_script("tests/price.test.ts", LONGER_PRICE_SOURCE)],
+    [make_script("src/shop.ts", LONGER_PRICE_SOURCE, "total"), make_script("tests/shop.test.ts", LONGER_PRICE_SOURCE)],
 )
 def test_what_has_no_original_is_no_copy(tmp_path: Path, other: ShopFile) -> None:
     engine = build_engine(tmp_path, make_script("dist/shop.js", PRICE_SOURCE), other)
@@ -209,15 +213,19 @@ def test_what_does_more_comes_before_a_stub_of_the_same_words(tmp_path: Path) ->
     hits = find_hits(engine, PRICE_QUESTION)
 
     assert [hit["name"] for hit in hits] == ["two", "one"]
-    assert map_points(hits[0])["body"] > 0 > map_points(hits[1])["body"]
+    assert map_points(hits[0])["body"] > map_points(hits[1]).get("body", 0.0)
 
 
-def test_three_names_count_as_other_kinds_do_and_more_names_always_count_more() -> None:
-    counted = weigh_bodies(np.arange(200))
+def test_three_names_count_as_other_kinds_do_and_more_names_count_more_up_to_a_limit() -> None:
+    counts = np.arange(200)
+    sizes = BodySizes.from_counts(counts >= 0, counts, counts)
+    other = BodySizes.from_counts(counts < 0, counts, counts)
 
-    assert counted[3] == pytest.approx(1.0)
-    assert np.all(np.diff(counted) > 0)
-    assert 0.8 <= counted[0] <= counted[-1] < 4 / 3
+    assert sizes.names[3] == pytest.approx(other.names[0])
+    assert sizes.lines[12] == pytest.approx(other.lines[0])
+    assert np.all(np.diff(sizes.names[:61]) > 0)
+    assert sizes.names[60] == sizes.names[-1]
+    assert sizes.lines[0] == sizes.lines[1] == 0
 
 
 def test_the_kind_counts_by_meaning_as_it_does_by_words(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ always produce the same bytes. Writing needs no numpy; `columns` reads them as n
 import json
 import sys
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from cleats.toolsets.code.index.digest import COUNT_GETTERS, FileAttributes
+from cleats.toolsets.code.index.digest import COUNT_GETTERS, MODES_BY_NUMBER, FileAttributes
 
 ALIGNMENT_BYTES: Final = 64
 
@@ -124,12 +124,49 @@ def _pack_blob(text: str, value_count: int) -> tuple[PackedArray, PackedArray]:
 CONTENT_FILE_NAME, LATE_FILE_NAME, VECTORS_FILE_NAME = "content.columns", "late.columns", "vectors.i8"
 """The files of a shard besides its segment."""
 
+_COMMENTS_MODE: Final = MODES_BY_NUMBER.index("extracted-prose")
+
 UNKNOWN_NUMBER: Final = -1
 """Replaces an unknown time or count."""
 
 
 def _new_columns() -> "defaultdict[str, ColumnPostings]":
     return defaultdict(ColumnPostings)
+
+
+PATH_WORD_PREFIX: Final = "/"
+"""Marks the words of a path among those of a file; no word of a text contains it."""
+
+MAX_WORD_COUNT: Final = 255
+"""The largest count of a word in a file; more of the same word says nothing new."""
+
+
+class FileWordPostings:
+    """The files that have each word, and how often; and how many words each file has."""
+
+    def __init__(self) -> None:
+        self._files: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+        self._counts: defaultdict[str, bytearray] = defaultdict(bytearray)
+        self._lengths = array("i")
+
+    def add_file(self, path_stems: str, stems: Iterable[str]) -> None:
+        """Add the stems of the next file and of its path."""
+        counts = Counter(" ".join(stems).split())
+        self._lengths.append(counts.total())
+        counts.update({f"{PATH_WORD_PREFIX}{stem}": 1 for stem in path_stems.split()})
+        file_number = len(self._lengths) - 1
+        for word, count in counts.items():
+            self._files[word].append(file_number)
+            self._counts[word].append(min(count, MAX_WORD_COUNT))
+
+    def pack(self) -> dict[str, PackedArray]:
+        """Return the arrays that `columns.ShardColumns` reads."""
+        words = sorted(self._files)
+        arrays = {f"word.{part}": packed for part, packed in _pack_texts(words).items()}
+        arrays["word.postings"] = PackedArray(f"{_BYTE_ORDER}i4", b"".join(self._files[word] for word in words))
+        arrays["word.counts"] = PackedArray("|u1", b"".join(self._counts[word] for word in words))
+        bounds = accumulate((len(self._counts[word]) for word in words), initial=0)
+        return {**arrays, "word.bounds": pack_integers(array("i", bounds)), "lengths": pack_integers(self._lengths)}
 
 
 class ContentColumns(Struct):
@@ -140,8 +177,9 @@ class ContentColumns(Struct):
     _flags: list[bytes] = []
     _modes: list[bytes] = []
     _file_ends: "array[int]" = field(default_factory=lambda: array("i"))
+    _words: FileWordPostings = field(default_factory=FileWordPostings)
 
-    def add_file(self, path: str, imports: Iterable[str], file_attributes: FileAttributes) -> None:
+    def add_file(self, path: str, path_stems: str, imports: Iterable[str], file_attributes: FileAttributes) -> None:
         """Add the next file, in the order of paths."""
         first_chunk, file_number = sum(self._file_ends[-1:]), len(self._file_ends)
         self._columns["path"].add_owner([path], file_number)
@@ -155,6 +193,9 @@ class ContentColumns(Struct):
         self._flags.append(file_attributes.flags)
         self._modes.append(file_attributes.modes)
         self._file_ends.append(first_chunk + len(file_attributes.texts))
+        # Comments are in the text of their code too.
+        chunks = zip(file_attributes.modes, file_attributes.texts, strict=True)
+        self._words.add_file(path_stems, (texts.stems for mode, texts in chunks if mode != _COMMENTS_MODE))
 
     def save(self, folder: Path) -> None:
         packed = {
@@ -165,7 +206,7 @@ class ContentColumns(Struct):
         for name in COUNT_GETTERS:
             packed[name] = pack_integers(array("i", b"".join(self._counts[name])))
         _add_columns(packed, self._columns)
-        write_arrays(folder / CONTENT_FILE_NAME, packed)
+        write_arrays(folder / CONTENT_FILE_NAME, packed | self._words.pack())
 
 
 class LateColumns(Struct):

@@ -21,6 +21,7 @@ Ids = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 NO_IDS: Final[Ids] = np.zeros(0, np.int32)
+NO_COUNTS: Final = np.zeros(0, np.uint8)
 
 
 def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -77,6 +78,11 @@ class Vocabulary:
             return NO_IDS
         return sort_unique(np.searchsorted(starts, ends, "right") - 1).astype(np.int32)
 
+    def find_number(self, value: str) -> int | None:
+        """Return the number of a value; None if it is not there."""
+        place = self._text.find(f"\0{value}\0".encode(errors="surrogatepass")) if len(self) else -1
+        return None if place < 0 else int(np.searchsorted(self._arrays["starts"], place + 1))
+
     def values(self) -> list[str]:
         """Return all values."""
         return self._text[1:-1].decode(errors="surrogatepass").split(VALUE_SEPARATOR) if len(self) else []
@@ -89,7 +95,18 @@ class ValueColumn:
         self.vocabulary = Vocabulary(arrays)
         self._bounds = arrays["bounds"]
         self._postings = arrays["postings"]
+        self._counts = arrays.get("counts", NO_IDS)
         self._owner_count = owner_count
+
+    def find_counts(self, value: str) -> tuple[Ids, NDArray[np.uint8]]:
+        """Return the owners of a value, and how often each has it, in a column that counts."""
+        number = self.vocabulary.find_number(value)
+        return (NO_IDS, NO_COUNTS) if number is None else self.get_counts(number)
+
+    def get_counts(self, number: int) -> tuple[Ids, NDArray[np.uint8]]:
+        """Return the owners of a value by its number, and how often each has it."""
+        bounds = slice(self._bounds[number], self._bounds[number + 1])
+        return self._postings[bounds], self._counts[bounds]
 
     def get_owners(self, number: int) -> Ids:
         """Return the owners of a value."""
@@ -133,7 +150,7 @@ def sort_unique(numbers: NDArray[Any]) -> NDArray[Any]:
     return ordered[first]
 
 
-FILE_COLUMNS: Final = frozenset({"path", "ext", "import", "author"})
+FILE_COLUMNS: Final = frozenset({"path", "ext", "import", "author", "word"})
 """Columns whose owners are files."""
 
 
@@ -146,6 +163,7 @@ class ShardColumns:
         self.file_ends: Ids = content["ends"]
         self.modes: NDArray[np.uint8] = content["modes"]
         self.file_count = len(self.file_ends)
+        self.file_lengths: Ids = content["lengths"]
         self.chunk_count = len(self.modes)
         self.file_by_chunk: Ids = np.repeat(
             np.arange(self.file_count, dtype=np.int32), np.diff(self.file_ends, prepend=0)

@@ -71,6 +71,7 @@ COUNT_GETTERS: Final[Mapping[str, Callable[[Chunk], int]]] = {
     "loops": lambda c: c.loops,
     "breaks": lambda c: c.breaks,
     "continues": lambda c: c.continues,
+    "lines": lambda c: c.end_line - c.start_line + 1,
 }
 
 

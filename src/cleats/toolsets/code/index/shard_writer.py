@@ -33,7 +33,7 @@ SHARD_TABLE_FILE_NAME: Final = "shards.json"
 LATE_HASH_FILE_NAME: Final = "late.mark"
 """The hash of the facts from which the second set of columns of a shard was made."""
 
-SHARD_FORMAT_VERSION: Final = 3
+SHARD_FORMAT_VERSION: Final = 4
 """Rises when the same catalogue produces different shards."""
 
 SMALL_SHARD_FILES, LARGE_SHARD_FILES, MAX_SMALL_SHARDS = 16, 512, 8
@@ -234,9 +234,9 @@ def _write_content(source: IndexCatalogue, shard: _ShardPlan) -> None:
         for file in shard.files:
             facts, packed, row = next(source.connection.execute(_SELECT_CONTENT_SQL, (file.id,)))
             file_attributes: FileAttributes = unpack_attributes(packed)
-            content.add_file(file.path, _relations_decoder.decode(facts).imports, file_attributes)
-            rows.append(row)
             path = tokens.stem_text(file.path)
+            content.add_file(file.path, path, _relations_decoder.decode(facts).imports, file_attributes)
+            rows.append(row)
             for mode, texts in zip(file_attributes.modes, file_attributes.texts, strict=True):
                 yield path, mode, texts
 
@@ -266,4 +266,5 @@ def unpack_risk_columns(packed: bytes) -> dict[str, list[str]]:
         "riskSink": risk.sinks,
         "riskCategory": risk.categories,
         "riskFlow": [str(flow) for flow in risk.flows],
+        "riskSeverity": [risk.severity],
     }

@@ -59,6 +59,9 @@ STOP_WORDS: Final = frozenset(
 )
 """Words that show how a question is asked, not what it is about."""
 
+REPAIR_WORDS: Final = frozenset({"fix", "fixes", "fixed", "fixing", "bug", "issue"})
+"""Words that show that something has to be repaired; the place to repair does not have them."""
+
 
 class TokenStreams(NamedTuple):
     """One text in its four forms, each with a space between words."""

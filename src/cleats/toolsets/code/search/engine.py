@@ -10,19 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes import blocking
-from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
-from cleats.toolsets.code.index.column_writer import VECTORS_FILE_NAME
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
 from cleats.toolsets.code.index.digest import MODES_BY_NUMBER, load_word_table
 from cleats.toolsets.code.index.shard_writer import list_shard_folders
@@ -30,17 +28,26 @@ from cleats.toolsets.code.query import filters
 from cleats.toolsets.code.query.filters import SearchFilter
 from cleats.toolsets.code.search import tantivy_backend
 from cleats.toolsets.code.search.expressions import Expression
+from cleats.toolsets.code.search.file_evidence import FileEvidence
 from cleats.toolsets.code.search.fusion import (
     BODY_KINDS,
+    DEPRECATED_PATTERN,
+    GENERATED_PATH_PATTERN,
     KIND_WEIGHTS,
     TEST_PATH_PATTERN,
     TEST_PATH_WEIGHT,
+    BodySizes,
     ChunkIdentity,
     is_duplicate_path,
     mark_duplicates,
-    weigh_bodies,
+    weigh_standing,
 )
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
+from cleats.toolsets.code.search.meaning import VectorIndex, map_vectors
+
+ListingNumber = Literal["severity", "modified"]
+
+SEVERITY_RATINGS: Final = {"low": 1, "medium": 2, "high": 3, "critical": 4}
 
 MASK_CACHE_BYTES: Final = 16 << 20
 """Bytes of filter masks that are cached; an agent repeats the same filters."""
@@ -69,61 +76,6 @@ class SearchBackend(Protocol):
         self, expression: Expression, modes: Mapping[int, Mask | None], limit: int
     ) -> dict[int, tuple[Ids, NDArray[np.float32]]]:
         """Return the best positions of each mode with their scores, within its mask if any."""
-
-
-BLOCK_ROWS: Final = 1024
-"""Rows widened at a time: they fit into the processor's cache."""
-
-MAX_WIDENED_ROWS: Final = 16_384
-"""Rows that stay widened, 10 MB of them; with more rows, all are widened for every question."""
-
-VectorRows = NDArray[np.int8]
-
-
-def map_vectors(folder: Path, chunk_count: int) -> VectorRows | None:
-    """Map the rows of a shard; return None when it has none."""
-    path = folder / VECTORS_FILE_NAME
-    size = path.stat().st_size if path.exists() else 0
-    if not chunk_count or not size or size % chunk_count:
-        return None
-    mapped = np.memmap(path, dtype=np.int8, mode="r", shape=(chunk_count, size // chunk_count))
-    return mapped.view(np.ndarray)
-
-
-class VectorIndex:
-    """The meaning of chunks as rows of small integers, of all shards. Safe for several threads.
-
-    Every row is compared, so a filter only leaves some out, and the answer is exact. Rows stay on
-    disk as they are stored; what a comparison needs is widened block by block.
-    """
-
-    def __init__(self, shards: Sequence[VectorRows]) -> None:
-        self._shards = shards
-
-    def compute_cosines(self, direction: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the cosine of every chunk with a direction of length 1."""
-        scaled = direction / np.float32(VECTOR_LENGTH)
-        # Not a matrix product: that would start threads, which takes longer than the sums.
-        if sum(map(len, self._shards)) <= MAX_WIDENED_ROWS:
-            cosines: NDArray[np.float32] = np.einsum("ij,j->i", self._widened_rows, scaled)
-            return cosines
-        buffer = np.empty((BLOCK_ROWS, len(direction)), np.float32)
-        return np.concatenate([self._compare_rows(rows, scaled, buffer) for rows in self._shards])
-
-    def _compare_rows(
-        self, rows: VectorRows, scaled: NDArray[np.float32], buffer: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        cosines = np.empty(len(rows), np.float32)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = rows[start : start + BLOCK_ROWS]
-            widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
-            np.copyto(widened, block)
-            np.einsum("ij,j->i", widened, scaled, out=cosines[start : start + BLOCK_ROWS])
-        return cosines
-
-    @cached_property
-    def _widened_rows(self) -> NDArray[np.float32]:
-        return np.concatenate([rows.astype(np.float32) for rows in self._shards])
 
 
 class SearchEngine:
@@ -226,9 +178,23 @@ class SearchEngine:
         return np.where(self._test_mask, np.float32(TEST_PATH_WEIGHT), np.float32(1))
 
     @cached_property
-    def body_weights(self) -> NDArray[np.float32]:
-        """The factor for the list points of each chunk, by its body."""
-        return self._concatenate([_compute_body_weights(columns) for columns in self.shards])
+    def standing_weights(self) -> NDArray[np.float32]:
+        """The factor for the fused score of each chunk: deprecated and generated code is demoted."""
+        deprecated = self._concatenate([_mask_deprecated(columns) for columns in self.shards])
+        generated = self._concatenate([_mask_files(columns, GENERATED_PATH_PATTERN.search) for columns in self.shards])
+        return weigh_standing(deprecated, generated)
+
+    def get_listing_numbers(self, name: ListingNumber) -> NDArray[np.int64]:
+        """Return the number of every chunk by which a list of everything is ordered, highest first."""
+        if name == "severity":
+            return self._concatenate([_rate_severities(columns) for columns in self.shards])
+        return self._concatenate([columns.get_numbers("modified").astype(np.int64) for columns in self.shards])
+
+    @cached_property
+    def body_sizes(self) -> BodySizes:
+        """How much each chunk does."""
+        sizes = [_measure_bodies(columns) for columns in self.shards]
+        return BodySizes(*(self._concatenate(arrays) for arrays in zip(*sizes, strict=True)))
 
     def mark_duplicates(self, positions: Ids) -> Mask:
         """Mark the chunks, in order, that duplicate others among them."""
@@ -237,6 +203,15 @@ class SearchEngine:
             return candidates
         identities = list(map(self._identities.__getitem__, positions.tolist()))
         return mark_duplicates(candidates, self._test_mask[positions], identities)
+
+    def measure_rarity(self, stem: str) -> float:
+        """Return how rare a word is in files."""
+        return self.file_evidence.measure_rarity(stem)
+
+    @cached_property
+    def file_evidence(self) -> FileEvidence:
+        """The words of whole files."""
+        return FileEvidence.from_shards(self.shards)
 
     @cached_property
     def path_order(self) -> NDArray[np.int64]:
@@ -309,20 +284,34 @@ def _compute_kind_weights(columns: ShardColumns) -> NDArray[np.float32]:
     return weights
 
 
-def _compute_body_weights(columns: ShardColumns) -> NDArray[np.float32]:
-    weights = np.ones(columns.chunk_count, np.float32)
+def _measure_bodies(columns: ShardColumns) -> BodySizes:
+    has_body = np.zeros(columns.chunk_count, np.bool_)
     kinds, used_names = columns.get_column("kind"), columns.get_column("uses")
     if kinds is not None:
-        counts = np.zeros(columns.chunk_count, np.int64) if used_names is None else used_names.count_values()
         for number, kind in enumerate(kinds.vocabulary.values()):
             if kind in BODY_KINDS:
-                owners = kinds.get_owners(number)
-                weights[owners] = weigh_bodies(counts[owners])
-    return weights
+                has_body[kinds.get_owners(number)] = True
+    counts = np.zeros(columns.chunk_count, np.int64) if used_names is None else used_names.count_values()
+    return BodySizes.from_counts(has_body, counts, columns.get_numbers("lines"))
 
 
 def _mask_files(columns: ShardColumns, accepts_path: Callable[[str], object]) -> Mask:
     return np.asarray([bool(accepts_path(path)) for path in columns.paths.values()], np.bool_)[columns.file_by_chunk]
+
+
+def _mask_deprecated(columns: ShardColumns) -> Mask:
+    column = columns.get_column("decorator")
+    if column is None:
+        return np.zeros(columns.chunk_count, np.bool_)
+    return column.mask_owners(column.vocabulary.find(DEPRECATED_PATTERN, cased=False))
+
+
+def _rate_severities(columns: ShardColumns) -> NDArray[np.int64]:
+    ratings = np.zeros(columns.chunk_count, np.int64)
+    if (column := columns.get_column("riskSeverity")) is not None:
+        for number, severity in enumerate(column.vocabulary.values()):
+            ratings[column.get_owners(number)] = SEVERITY_RATINGS.get(severity, 0)
+    return ratings
 
 
 def _mask_prototypes(columns: ShardColumns) -> Mask:

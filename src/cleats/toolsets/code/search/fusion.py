@@ -8,7 +8,7 @@ can be explained: it is exactly the sum of its parts.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
@@ -31,6 +31,27 @@ TEST_PATH_PATTERN: Final = re.compile(
     r"|[._-](?:test|spec)\.[^/.]+$|_test\.[^/.]+$|Tests?\.[^/.]+$"
 )
 
+DEPRECATED_WEIGHT, GENERATED_WEIGHT = 0.7, 0.7
+"""Factors for the fused score of deprecated and of generated code: what replaces it, or what it was
+generated from, has the same words."""
+
+DEPRECATED_PATTERN: Final = rb"\0[^\0]*(?:deprecated|obsolete)[^\0]*\0"
+"""Decorators that mark deprecated code: `@Deprecated`, `[Obsolete]`, `@available(*, deprecated)`."""
+
+
+def is_deprecated_mark(decorator: str) -> bool:
+    """Return whether a decorator marks deprecated code."""
+    return re.search(DEPRECATED_PATTERN, f"\0{decorator.lower()}\0".encode(errors="surrogatepass")) is not None
+
+
+DEPRECATED_STEM, GENERATED_STEM = "deprec", "generat"
+"""Stems in questions about such code."""
+
+GENERATED_PATH_PATTERN: Final = re.compile(
+    r"(?:^|/)(?:generated|__generated__)/|_pb2(?:_grpc)?\.pyi?$|\.pb\.(?:go|h|cc)$|\.g\.(?:cs|dart)$|_generated\.[^/.]+$"
+    r"|\.generated\.[^/.]+$|\.designer\.cs$"
+)
+
 DUPLICATE_WEIGHT: Final = 0.4
 """Factor for the fused score of a duplicate, so that five of them do not hide the rest."""
 
@@ -44,11 +65,12 @@ _DUPLICATE_FOLDER_PATTERN = re.compile(
 BODY_KINDS: Final = frozenset(("function", "method", "constructor", "property", "constant", "type", "interface"))
 """Kinds whose number of used names shows how much they do; other kinds are not adjusted."""
 
-MIN_BODY_WEIGHT, MAX_BODY_WEIGHT, HALFWAY_NAME_COUNT = 0.8, 4 / 3, 5
-"""Factors for the list points of a body that uses no name and of one that uses very many, and the
-number of names that is halfway. An accessor has few words, so that each of them weighs much; but a
-question is about the code that does the work. Three names give a factor of 1, as for all other
-kinds."""
+MAX_BODY_NAMES, MAX_BODY_LINES = 60, 120
+"""Names and lines of a body beyond which more do not count. An accessor has few words, so that each of
+them weighs much; but a question is about the code that does the work."""
+
+OTHER_BODY_NAMES, OTHER_BODY_LINES = 3, 12
+"""Names and lines that chunks of other kinds count as."""
 
 _BUILD_PART_PATTERN = re.compile(
     r"[/.](?:dist|build|out|bundles?|umd|cjs|mjs|jsx?|esm?\d*|legacy|modern"
@@ -65,10 +87,23 @@ def is_duplicate_path(path: str) -> bool:
     return path.endswith(_DUPLICATE_SUFFIXES) or _DUPLICATE_FOLDER_PATTERN.search(f"/{path}") is not None
 
 
-def weigh_bodies(name_counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the factors for the list points of bodies, by how many names they use."""
-    share = name_counts / (name_counts + HALFWAY_NAME_COUNT)
-    return (MIN_BODY_WEIGHT + (MAX_BODY_WEIGHT - MIN_BODY_WEIGHT) * share).astype(np.float32)
+def weigh_standing(deprecated: Mask, generated: Mask) -> NDArray[np.float32]:
+    """Return the factors for the fused scores of chunks, by what they are marked as."""
+    weights = np.where(deprecated, np.float32(DEPRECATED_WEIGHT), np.float32(1))
+    return weights * np.where(generated, np.float32(GENERATED_WEIGHT), np.float32(1))
+
+
+class BodySizes(NamedTuple):
+    """How much chunks do: logarithms of the names that each uses and of its lines."""
+
+    names: NDArray[np.float32]
+    lines: NDArray[np.float32]
+
+    @classmethod
+    def from_counts(cls, has_body: Mask, name_counts: NDArray[Any], line_counts: NDArray[Any]) -> "BodySizes":
+        names = np.where(has_body, np.minimum(name_counts, MAX_BODY_NAMES), OTHER_BODY_NAMES)
+        lines = np.where(has_body, np.clip(line_counts, 1, MAX_BODY_LINES), OTHER_BODY_LINES)
+        return cls(np.log1p(names).astype(np.float32), np.log(lines).astype(np.float32))
 
 
 class ChunkIdentity(NamedTuple):
@@ -182,12 +217,16 @@ class FusedHit(Struct, frozen=True):
 
 
 class RankAdjustments(Struct, frozen=True):
-    """Factors for scores that do not depend on the query, chunk by chunk."""
+    """Points and factors that do not depend on the words of the query, chunk by chunk."""
 
-    body_weights: NDArray[np.float32] | None = None
-    """Factors for list points, by what each chunk does: the part `body`."""
+    body_sizes: BodySizes | None = None
+    name_weight: float = 0.0
+    line_weight: float = 0.0
+    """Points for how much each chunk does: the part `body`."""
     path_weights: NDArray[np.float32] | None = None
     """Factors for the whole score, by the path of each chunk: the part `place`."""
+    standing_weights: NDArray[np.float32] | None = None
+    """Factors for the whole score of deprecated and generated code: the part `standing`."""
     mark_duplicates: Callable[[Ids], Mask] | None = None
     """Marks the chunks, given in order, that duplicate others: the part `copy`."""
 
@@ -216,8 +255,9 @@ def fuse_lists(
     )
     scores = np.fromiter((list_points.get(position, 0.0) for position in positions.tolist()), np.float64)
     bonus_scores = np.fromiter((bonus_points.get(position, 0.0) for position in positions.tolist()), np.float64)
-    changes = dict(_compute_adjustments(adjustments, positions, duplicates, scores, bonus_scores))
-    scores = sum(changes.values(), scores + bonus_scores)
+    scores = scores + bonus_scores
+    changes = dict(_compute_adjustments(adjustments, positions, duplicates, scores))
+    scores = sum(changes.values(), scores)
     best = np.argsort(-scores, kind="stable")[:limit]
     hits = {position: FusedHit(position) for position in positions[best].tolist()}
     for ranked_list, list_places, list_ranks in zip(ranked_lists, places, ranks, strict=True):
@@ -237,18 +277,21 @@ def _compute_adjustments(
     adjustments: RankAdjustments,
     positions: NDArray[np.int64],
     duplicates: Mask,
-    list_points: NDArray[np.float64],
-    bonus_points: NDArray[np.float64],
+    scores: NDArray[np.float64],
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    scores = list_points + bonus_points
-    if adjustments.body_weights is not None:
-        change = list_points * (adjustments.body_weights[positions] - 1)
+    if (sizes := adjustments.body_sizes) is not None:
+        change = adjustments.name_weight * sizes.names[positions].astype(np.float64)
+        change += adjustments.line_weight * sizes.lines[positions].astype(np.float64)
         scores = scores + change
         yield "body", change
     if adjustments.path_weights is not None:
         change = scores * (adjustments.path_weights[positions] - 1)
         scores = scores + change
         yield "place", change
+    if adjustments.standing_weights is not None:
+        change = scores * (adjustments.standing_weights[positions] - 1)
+        scores = scores + change
+        yield "standing", change
     if duplicates.any():
         yield "copy", scores * np.where(duplicates, DUPLICATE_WEIGHT - 1, 0.0)
 

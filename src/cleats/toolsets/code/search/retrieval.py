@@ -3,9 +3,9 @@
 The same masks apply to every backend and the vectors, so a filter means the same everywhere.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -14,28 +14,36 @@ from numpy.typing import NDArray
 
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index import tokens
-from cleats.toolsets.code.index.columns import Ids, Mask
+from cleats.toolsets.code.index.columns import Ids, Mask, sort_unique
 from cleats.toolsets.code.index.digest import MODES_BY_NUMBER
+from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME
 from cleats.toolsets.code.query.request import SearchRequest
 from cleats.toolsets.code.query.tree import Question
-from cleats.toolsets.code.search.engine import SearchBackend, SearchEngine
+from cleats.toolsets.code.search.engine import ListingNumber, SearchBackend, SearchEngine
 from cleats.toolsets.code.search.filter_effects import FilterEffect, measure_filters
-from cleats.toolsets.code.search.fusion import FusedHit, RankAdjustments, RankedList, fuse_lists, score_named_chunks
+from cleats.toolsets.code.search.fusion import (
+    DEPRECATED_STEM,
+    GENERATED_STEM,
+    FusedHit,
+    RankAdjustments,
+    RankedList,
+    fuse_lists,
+    score_named_chunks,
+)
 from cleats.toolsets.code.search.hit_details import SearchHit
+from cleats.toolsets.code.search.meaning import rank_by_meaning, select_closest
 from cleats.toolsets.code.search.ranking import (
     ALL_WORDS_SCORE,
-    MEANING_LIST_WEIGHT,
+    EVERYTHING_LIST,
     MENTION_BONUS,
     TEST_QUESTION_STEMS,
     PlannedList,
     SearchPlan,
+    add_coverage,
     plan_search,
 )
 
-MIN_COSINE_SIMILARITY: Final = 0.2
-"""The cosine below which a chunk is unrelated to a question."""
-
-MIN_FETCHED_CHUNKS: Final = 50
+MIN_FETCHED_CHUNKS: Final = 100
 """Minimum number of chunks in a list, so that lists can agree on some."""
 
 ALL_WORDS_BONUS: Final = 0.02
@@ -62,18 +70,6 @@ class SearchResult(Struct, frozen=True):
     """True if the caller asked that meaning counts, and the index was built without vectors."""
 
 
-class RankableChunks(Protocol):
-    """The weights and the order of chunks, as far as ranking a list needs them."""
-
-    @property
-    def kind_weights(self) -> NDArray[np.float32]:
-        """The factor for the scores of each chunk, by its kind."""
-
-    @property
-    def path_order(self) -> NDArray[np.int64]:
-        """The order of chunks that score the same."""
-
-
 def search_generation(engine: SearchEngine, request: SearchRequest) -> SearchResult:
     """Find the best chunks of each mode.
 
@@ -91,7 +87,7 @@ class Retrieval:
         self._engine = engine
         self._request = request
         self._backend: SearchBackend = engine.get_backend(request.backend)
-        self._plan: SearchPlan = plan_search(request)
+        self._plan: SearchPlan = add_coverage(plan_search(request), engine.measure_rarity)
         self._limit = max(MIN_FETCHED_CHUNKS, 3 * request.top)
 
     def run(self) -> SearchResult:
@@ -137,32 +133,60 @@ class Retrieval:
         return {mode: mode_mask for mode, mode_mask in mode_masks.items() if mode_mask.any()}, bool(active)
 
     def _rank_hits(self, mode_masks: dict[Mode, Mask], *, is_filtered: bool) -> dict[Mode, list[SearchHit]]:
+        engine, plan = self._engine, self._plan
+        lists_by_mode = self._rank_planned_lists(mode_masks, is_filtered=is_filtered)
+        cosines = None
+        if self._request.use_meaning and not self._request.cased and plan.words:
+            cosines = engine.compute_cosines(plan.words)
+        symbol_bonuses = dict(self._find_named_chunks(plan.symbol, cased=self._request.cased))
+        mentioned = [self._find_named_chunks(name, cased=True) for name in plan.mentioned_names]
+        mention_bonuses = dict.fromkeys((position for position, _ in chain(*mentioned)), MENTION_BONUS)
+        name_bonuses = {"symbol": symbol_bonuses, "mention": mention_bonuses}
+        ranked_files = None
+        if plan.words and not plan.is_strict:
+            demote_tests = should_demote_tests(self._request, plan)
+            ranked_files = engine.file_evidence.rank_files(plan.stems, demote_tests=demote_tests)
+        hits: dict[Mode, list[SearchHit]] = {}
+        for mode, mode_mask in mode_masks.items():
+            ranked_lists, bonuses = lists_by_mode[mode], name_bonuses
+            if cosines is not None:
+                ranked_lists.append(rank_by_meaning(engine, cosines, mode_mask, self._limit, plan))
+            if ranked_files is not None:
+                opened = engine.file_evidence.list_chunks(ranked_files.opened)
+                opened = select_closest(engine, cosines, opened[mode_mask[opened]])
+                file_points = ranked_files.compute_points(plan.weights.file_rank, plan.weights.file_score)
+                bonuses = name_bonuses | {
+                    "file": score_by_file(ranked_lists, opened, engine.file_evidence.find_files, file_points)
+                }
+            hits[mode] = self._select_best(ranked_lists, bonuses, mode_mask)
+        return hits
+
+    def _rank_planned_lists(
+        self, mode_masks: Mapping[Mode, Mask], *, is_filtered: bool
+    ) -> dict[Mode, list[RankedList]]:
         lists_by_mode = {mode: list[RankedList]() for mode in mode_masks}
         modes = {
             MODES_BY_NUMBER.index(mode): mode_mask if is_filtered else None for mode, mode_mask in mode_masks.items()
         }
         for planned_list in self._plan.lists:
+            if planned_list.name == EVERYTHING_LIST:
+                for mode, ranked_lists in lists_by_mode.items():
+                    ranked_lists.append(self._list_everything(planned_list, mode_masks[mode]))
+                continue
             results = self._backend.rank(planned_list.expression, modes, self._limit)
             for mode, ranked_lists in lists_by_mode.items():
                 positions, scores = results[MODES_BY_NUMBER.index(mode)]
                 weights, order = self._engine.kind_weights[positions], self._engine.path_order[positions]
                 ranked_lists.append(weigh_list(planned_list, positions, scores, weights, order))
-        cosines = None
-        if self._request.use_meaning and not self._request.cased and self._plan.words:
-            cosines = self._engine.compute_cosines(self._plan.words)
-        symbol_bonuses = dict(self._find_named_chunks(self._plan.symbol, cased=self._request.cased))
-        mentioned = [self._find_named_chunks(name, cased=True) for name in self._plan.mentioned_names]
-        mention_bonuses = dict.fromkeys((position for position, _ in chain(*mentioned)), MENTION_BONUS)
-        name_bonuses = {"symbol": symbol_bonuses, "mention": mention_bonuses}
-        for mode, mode_mask in mode_masks.items():
-            if cosines is not None:
-                is_strict = self._plan.is_strict
-                ranked = rank_by_meaning(self._engine, cosines, mode_mask, self._limit, is_strict=is_strict)
-                lists_by_mode[mode].append(ranked)
-        return {
-            mode: self._select_best(mode_lists, name_bonuses, mode_masks[mode])
-            for mode, mode_lists in lists_by_mode.items()
-        }
+        return lists_by_mode
+
+    def _list_everything(self, planned_list: PlannedList, mode_mask: Mask) -> RankedList:
+        """List all chunks by what the filters ask about, otherwise by path."""
+        positions = np.flatnonzero(mode_mask).astype(np.int32)
+        keys = [self._engine.path_order[positions]]
+        if (number_name := choose_listing_number(self._request)) is not None:
+            keys.append(-self._engine.get_listing_numbers(number_name)[positions])
+        return list_in_order(planned_list, positions[np.lexsort(keys)[: self._limit]])
 
     def _find_named_chunks(self, name: str, *, cased: bool) -> Iterator[tuple[int, float]]:
         engine = self._engine
@@ -179,13 +203,29 @@ class Retrieval:
             for part, matches in name_bonuses.items()
         }
         adjustments = RankAdjustments(
-            body_weights=engine.body_weights if self._plan.words else None,
+            body_sizes=engine.body_sizes if self._plan.words else None,
+            name_weight=self._plan.weights.body_names,
+            line_weight=self._plan.weights.body_lines,
             path_weights=engine.test_weights if should_demote_tests(self._request, self._plan) else None,
+            standing_weights=engine.standing_weights if should_demote_standing(self._plan) else None,
             mark_duplicates=engine.mark_duplicates if self._plan.words else None,
         )
         order, top = engine.path_order, self._request.top
         matches = select_best(self._plan, ranked_lists, bonuses, order, limit=top, adjustments=adjustments)
         return [SearchHit(fused, *engine.locate_chunk(fused.position)) for fused in matches]
+
+
+def choose_listing_number(request: SearchRequest) -> ListingNumber | None:
+    """Return what orders a list of everything: severity for filters on risk, the last change for history."""
+    topics = {ARGUMENTS_BY_NAME[item.argument].topic for item in request.filters}
+    if "risk" in topics:
+        return "severity"
+    return "modified" if "history" in topics else None
+
+
+def list_in_order(planned_list: PlannedList, positions: Ids) -> RankedList:
+    """Return a list that has an order and no scores."""
+    return RankedList(planned_list.name, planned_list.weight, positions, np.zeros(len(positions), np.float32))
 
 
 def search_with_fallback(run: Callable[[SearchRequest], SearchResult], request: SearchRequest) -> SearchResult:
@@ -232,6 +272,13 @@ def should_demote_tests(request: SearchRequest, search_plan: SearchPlan) -> bool
     return request.demote_tests and not about_tests
 
 
+def should_demote_standing(search_plan: SearchPlan) -> bool:
+    """Return whether to demote deprecated and generated code: unless the query is about it."""
+    return bool(search_plan.words) and {DEPRECATED_STEM, GENERATED_STEM}.isdisjoint(
+        map(tokens.stem_word, search_plan.words)
+    )
+
+
 def select_best(
     search_plan: SearchPlan,
     ranked_lists: list[RankedList],
@@ -262,16 +309,17 @@ def _restrict_to_first(ranked_lists: list[RankedList]) -> list[RankedList]:
     return [RankedList(item.name, item.weight, item.positions[mask], item.scores[mask]) for item, mask in masked]
 
 
-def rank_by_meaning(
-    chunks: RankableChunks, cosines: NDArray[np.float32], mask: Mask, limit: int, *, is_strict: bool
-) -> RankedList:
-    """Rank the chunks that are close to a question in meaning, weighted by their kinds."""
-    candidates = np.flatnonzero(mask)
-    weighted = cosines[candidates] * chunks.kind_weights[candidates]
-    count = len(candidates) if is_strict else min(limit, len(candidates))
-    if count < len(candidates):
-        closest = np.argpartition(-weighted, count - 1)[:count]
-        candidates, weighted = candidates[closest], weighted[closest]
-    ordered = candidates[np.lexsort((chunks.path_order[candidates], -weighted))]
-    ordered = ordered[cosines[ordered] >= MIN_COSINE_SIMILARITY]
-    return RankedList("meaning", MEANING_LIST_WEIGHT, ordered.astype(np.int32), cosines[ordered])
+def score_by_file(
+    ranked_lists: Sequence[RankedList],
+    opened: NDArray[np.int64],
+    find_files: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+    file_points: Mapping[int, float],
+) -> dict[int, float]:
+    """Return the points of all candidates for their files."""
+    candidates = sort_unique(np.concatenate([*(item.positions for item in ranked_lists), opened]))
+    files = find_files(candidates).tolist()
+    return {
+        position: file_points[file]
+        for position, file in zip(candidates.tolist(), files, strict=True)
+        if file in file_points
+    }

@@ -5,7 +5,6 @@ positions in their files. Everything is compared byte by byte as it was stored: 
 framed here when they are written, and so are the texts of a filter in a search.
 """
 
-from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.index import catalogue_schema, tokens
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import Relations
-from cleats.toolsets.code.index.column_writer import VALUE_SEPARATOR
+from cleats.toolsets.code.index.column_writer import UNKNOWN_NUMBER, VALUE_SEPARATOR
 from cleats.toolsets.code.index.digest import (
     ASYNC_FLAG,
     GENERATOR_FLAG,
@@ -33,10 +32,12 @@ from cleats.toolsets.code.index.full_text import map_field_texts
 from cleats.toolsets.code.index.segments import FREQUENCY_FIELDS, POSITIONAL_FIELDS
 from cleats.toolsets.code.index.shard_writer import SHARD_FORMAT_VERSION, unpack_risk_columns
 from cleats.toolsets.code.query.arguments import FILTER_ARGUMENTS, Matcher
-from cleats.toolsets.code.search.fusion import TEST_PATH_PATTERN, is_duplicate_path
+from cleats.toolsets.code.search.engine import SEVERITY_RATINGS
+from cleats.toolsets.code.search.fusion import TEST_PATH_PATTERN, is_deprecated_mark, is_duplicate_path
+from cleats.toolsets.code.sharing.opensearch.file_words import count_words, encode_bytes, read_word_documents
 from cleats.toolsets.code.sharing.opensearch.regexes import FRAME_END, FRAME_START, MAX_LUCENE_CHARS
 
-DOCUMENT_FORMAT: Final = 3
+DOCUMENT_FORMAT: Final = 4
 """Version of the stored documents, raised with every change; other versions are not searched."""
 
 FILE_MODE: Final = "file"
@@ -105,6 +106,9 @@ STORAGE_BY_COLUMN: Final[Mapping[str, ColumnStorage]] = {
 NUMBER_COLUMNS: Final = tuple(
     dict.fromkeys(row.column for row in FILTER_ARGUMENTS if row.matcher in ("least", "since"))
 )
+LISTING_NUMBERS: Final = ("modified", "severity")
+"""Numbers that a list of everything can be ordered by."""
+
 FLAG_COLUMNS: Final = tuple(row.column for row in FILTER_ARGUMENTS if row.matcher == "flag")
 
 
@@ -153,6 +157,7 @@ def _build_properties() -> dict[str, Any]:
         "has": {"properties": {name: _text_field(storage.type) for name, storage in STORAGE_BY_COLUMN.items()}},
         "number": {"properties": {name: {"type": "long"} for name in NUMBER_COLUMNS}},
         "flag": {"properties": {name: {"type": "boolean"} for name in FLAG_COLUMNS}},
+        "listing": {"properties": {name: {"type": "long"} for name in LISTING_NUMBERS}},
         "hit": {"type": "object", "enabled": False},
     }
 
@@ -236,6 +241,7 @@ def describe_generation(folder: Path) -> dict[str, Any]:
         "generation": folder.name,
         "chunks": sum(counts.chunks.values()),
         "files": counts.files,
+        "words": count_words(folder),
         "branch": meta.get("branch"),
         "dimensions": int(dimensions),
         "table": table.fingerprint if table is not None and dimensions else "",
@@ -248,7 +254,7 @@ def format_version() -> str:
 
 
 def read_documents(folder: Path, dimensions: int) -> Generator[IndexDocument]:
-    """Yield every file of a generation, followed by its chunks."""
+    """Yield every file of a generation, followed by its chunks; and then the words of all files."""
     numbers = count()
     with IndexCatalogue.open(folder / catalogue_schema.CATALOGUE_FILE_NAME) as catalogue:
         execute = catalogue.connection.execute
@@ -260,8 +266,10 @@ def read_documents(folder: Path, dimensions: int) -> Generator[IndexDocument]:
             for ordinal, (chunk, values) in enumerate(zip(chunks, facts, strict=True)):
                 number = next(numbers)
                 hit = {"file": file_number, "ordinal": ordinal, **_build_hit(file, chunk)}
-                hit |= {name: values.pop(name) for name in ("row", "uses", "repeats")}
+                hit |= {name: values.pop(name) for name in ("row", "uses", "repeats", "deprecated")}
                 yield IndexDocument(str(number), {"at": number, "mode": chunk.mode, **values, "hit": hit})
+    for document_id, hit in read_word_documents(folder):
+        yield IndexDocument(document_id, {"mode": FILE_MODE, "hit": hit})
 
 
 def _collect_chunk_fields(file: _FileRow, chunks: Sequence[_ChunkRow], dimensions: int) -> Iterator[dict[str, Any]]:
@@ -279,7 +287,9 @@ def _collect_chunk_fields(file: _FileRow, chunks: Sequence[_ChunkRow], dimension
     stems, is_repeated = tokens.stem_text(file.path), is_duplicate_path(file.path)
     for index, chunk in enumerate(chunks):
         chunk_counts = {
-            name: column_counts[index] for name, column_counts in counts.items() if column_counts[index] >= 0
+            name: column_counts[index]
+            for name, column_counts in counts.items()
+            if column_counts[index] >= 0 and name in NUMBER_COLUMNS
         }
         yield {
             **file_fields,
@@ -294,6 +304,10 @@ def _collect_chunk_fields(file: _FileRow, chunks: Sequence[_ChunkRow], dimension
             },
             "has": {**file_values, **_normalize_columns(values_by_chunk[index]), **_collect_late_values(file, chunk)},
             "number": {**chunk_counts, **file_numbers},
+            "listing": {
+                "modified": UNKNOWN_NUMBER if file.modified is None else file.modified,
+                "severity": _rate_severity(chunk.risk),
+            },
             "flag": {
                 **{name: bool(file_attributes.flags[index] & bit) for name, bit in _FLAG_BITS.items()},
                 "lint": bool(chunk.lint),
@@ -301,6 +315,7 @@ def _collect_chunk_fields(file: _FileRow, chunks: Sequence[_ChunkRow], dimension
             **({"vector": vectors[index].tolist()} if vectors[index].any() else {}),
             "row": encode_bytes(vectors[index].tobytes()),
             "uses": len(values_by_chunk[index].get("uses", ())),
+            "deprecated": any(map(is_deprecated_mark, values_by_chunk[index].get("decorator", ()))),
             "repeats": is_repeated or PROTOTYPE_MODIFIER in values_by_chunk[index].get("visibility", ()),
         }
 
@@ -335,7 +350,14 @@ def _collect_file_values(file: _FileRow, file_attributes: FileAttributes) -> dic
 
 def _collect_late_values(file: _FileRow, chunk: _ChunkRow) -> dict[str, list[str]]:
     authors = _names_decoder.decode(chunk.authors) if chunk.authors else [file.author or ""]
-    return _normalize_columns({"chunkAuthor": authors, **(unpack_risk_columns(chunk.risk) if chunk.risk else {})})
+    risk_columns = unpack_risk_columns(chunk.risk) if chunk.risk else {}
+    filterable = {name: values for name, values in risk_columns.items() if name in STORAGE_BY_COLUMN}
+    return _normalize_columns({"chunkAuthor": authors, **filterable})
+
+
+def _rate_severity(risk: bytes | None) -> int:
+    severities = unpack_risk_columns(risk)["riskSeverity"] if risk else []
+    return max((SEVERITY_RATINGS.get(severity, 0) for severity in severities), default=0)
 
 
 def _normalize_columns(values: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
@@ -372,8 +394,3 @@ def _build_file_body(file: _FileRow) -> dict[str, Any]:
         "commit": file.commit,
         "churn": file.churn,
     }
-
-
-def encode_bytes(data: bytes) -> str:
-    """Encode bytes as base64 text for JSON."""
-    return b64encode(data).decode()

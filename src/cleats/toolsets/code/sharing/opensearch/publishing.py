@@ -149,7 +149,7 @@ class ClusterPublisher:
         try:
             await self._write_documents(index, meta, folder, on_progress)
             await self.cluster.send("POST", f"/{quote(index)}/_refresh")
-            await self._check_count(index, meta["chunks"] + meta["files"])
+            await self._check_count(index, count_documents(meta))
             done = {"_meta": {"cleats": {**meta, "done": True}}}
             await self.cluster.send("PUT", f"/{quote(index)}/_mapping", done)
             log.info("opensearch.filled index=%s chunks=%d", index, meta["chunks"])
@@ -172,7 +172,7 @@ class ClusterPublisher:
     async def _write_documents(
         self, index: str, meta: Mapping[str, Any], folder: Path, on_progress: PublishProgressCallback
     ) -> None:
-        total, written = meta["chunks"] + meta["files"], 0
+        total, written = count_documents(meta), 0
         generation_documents = read_documents(folder, meta["dimensions"])
         batches = batch_documents(generation_documents)
         try:
@@ -222,6 +222,11 @@ class ClusterPublisher:
     async def _remove_indexes(self, indexes: Sequence[str]) -> None:
         for index in indexes:
             await self.cluster.send("DELETE", f"/{quote(index)}", allow_missing=True)
+
+
+def count_documents(meta: Mapping[str, Any]) -> int:
+    """Return the number of documents of a described generation: chunks, files, words and the table of files."""
+    return int(meta["chunks"]) + int(meta["files"]) + int(meta["words"]) + 1
 
 
 def _writing_alias(index: str) -> str:

@@ -38,6 +38,9 @@ MATCH_ALL_QUERY: Final[OpenSearchQuery] = {"match_all": {}}
 MAX_QUERY_CLAUSES: Final = 1000
 """Clauses of a search; OpenSearch rejects more than 1,024 by default."""
 
+BM25_FACTOR: Final = 2.2
+"""The factor `k1 + 1` of BM25, which Lucene leaves out and the local index has; constant scores are added to both."""
+
 _MAX_LONG: Final = (1 << 63) - 1
 _WILDCARD_CHARS: Final = frozenset("*?\\")
 _INEXPRESSIBLE_HINT: Final = "Say it with a glob, a part of the path, or an expression without that."
@@ -47,9 +50,9 @@ def build_ranked_query(expression: ex.Expression) -> OpenSearchQuery:
     """Build the query for everything that matches an expression, ranked by score."""
     match expression:
         case ex.WordMatch(field, word, boost):
-            return {"term": {f"text.{field}": {"value": word, "boost": boost}}}
+            return {"term": {f"text.{field}": {"value": word, "boost": boost * BM25_FACTOR}}}
         case ex.SequenceMatch(field, words, boost):
-            return {"match_phrase": {f"text.{field}": {"query": " ".join(words), "boost": boost}}}
+            return {"match_phrase": {f"text.{field}": {"query": " ".join(words), "boost": boost * BM25_FACTOR}}}
         case ex.ConstantScore(part, points):
             return {"constant_score": {"filter": build_ranked_query(part), "boost": points}}
         case ex.AnyOf(parts):
@@ -73,6 +76,11 @@ def build_disjunction(queries: Iterable[OpenSearchQuery]) -> OpenSearchQuery:
     if len(alternatives) == 1:
         return alternatives[0]
     return {"bool": {"should": alternatives, "minimum_should_match": 1}} if alternatives else MATCH_NONE_QUERY
+
+
+def build_range_query(field: str, ranges: Iterable[tuple[int, int]]) -> OpenSearchQuery:
+    """Build the query for documents whose number is in one of several ranges, without their ends."""
+    return build_disjunction({"range": {field: {"gte": first, "lt": end}}} for first, end in ranges)
 
 
 def filter_query(

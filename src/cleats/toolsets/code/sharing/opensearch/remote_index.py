@@ -34,6 +34,7 @@ from cleats.toolsets.code.sharing.opensearch.cluster import (
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.query.request import SearchRequest
+    from cleats.toolsets.code.search.file_evidence import FileTable
 
 SEARCH_ATTEMPTS, SEARCH_TIMEOUT_SECONDS = 2, 30.0
 """Attempts of a search request, and the seconds of each: a caller waits for it."""
@@ -58,6 +59,7 @@ class RemoteIndex(RemoteIndexPort):
     shards: int = 1
     replicas: int = 1
     _current_index: tuple[float, str, Mapping[str, Any]] | None = field(default=None, repr=False)
+    _file_tables: "dict[str, FileTable]" = field(default_factory=dict, repr=False)
 
     @property
     def reader_activity(self) -> str:
@@ -84,7 +86,7 @@ class RemoteIndex(RemoteIndexPort):
         is_fresh = self._current_index is None
         index, meta = await self._find_current_index(cluster)
         try:
-            stored, result = await IndexSearcher(cluster, index, meta).search(request)
+            stored, result = await IndexSearcher(cluster, index, meta, self._file_tables).search(request)
         except ClusterError as error:
             self._current_index = None
             if is_fresh or not is_index_gone(error):

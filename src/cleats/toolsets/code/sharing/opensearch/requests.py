@@ -1,7 +1,7 @@
 """The requests of one search against one index, and the check for an index that was removed."""
 
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.query.request import SearchRequest
 from cleats.toolsets.code.search import hit_details
+from cleats.toolsets.code.search.file_evidence import FileEvidence, FileTable
 from cleats.toolsets.code.search.hit_details import HitDetails, HitRow
 from cleats.toolsets.code.search.retrieval import SearchResult, loosen_request, needs_loosening
 from cleats.toolsets.code.sharing.opensearch.cluster import (
@@ -21,6 +22,12 @@ from cleats.toolsets.code.sharing.opensearch.cluster import (
     ClusterError,
     ClusterRejectedError,
     parse_error_reason,
+)
+from cleats.toolsets.code.sharing.opensearch.file_words import (
+    TABLE_DOCUMENT_ID,
+    list_word_ids,
+    make_file_evidence,
+    read_file_table,
 )
 from cleats.toolsets.code.sharing.opensearch.searching import (
     ClusterSearch,
@@ -87,10 +94,14 @@ CHUNK_BATCH_SIZE, FILE_BATCH_SIZE = 500, 50
 class IndexSearcher:
     """One index of a cluster, queried for one search."""
 
-    def __init__(self, cluster: Cluster, index: str, meta: Mapping[str, Any]) -> None:
+    def __init__(
+        self, cluster: Cluster, index: str, meta: Mapping[str, Any], tables: dict[str, FileTable] | None = None
+    ) -> None:
+        """Search an index; `tables` keeps the table of files of the last searched index."""
         self._cluster = cluster
         self._index = index
         self._meta = meta
+        self._tables = {} if tables is None else tables
 
     async def search(self, request: SearchRequest) -> tuple[HitDocuments, SearchResult]:
         """Run a search; return the documents of its hits and the result.
@@ -110,6 +121,8 @@ class IndexSearcher:
         cluster_search = await to_thread.run_sync(ClusterSearch, request, self._meta)
         if not cluster_search.on_branch:
             return HitDocuments({}, {}), cluster_search.evaluate_responses({})
+        if stems := cluster_search.file_stems:
+            cluster_search.use_files(await self._fetch_file_evidence(stems))
         searches_by_mode = await to_thread.run_sync(cluster_search.build_searches)
         responses_by_mode = await self._send_searches(searches_by_mode)
         result = await to_thread.run_sync(cluster_search.evaluate_responses, responses_by_mode)
@@ -148,12 +161,28 @@ class IndexSearcher:
             {int(document_id.rpartition("-")[2]): source["hit"] for document_id, source in file_sources.items()},
         )
 
-    async def _fetch_documents(self, ids: Sequence[str], batch_size: int) -> dict[str, Any]:
+    async def _fetch_file_evidence(self, stems: Sequence[str]) -> FileEvidence:
+        """Fetch the files that have the words of a question, and the table of all files if it is not known."""
+        table = self._tables.get(self._index)
+        ids = [*list_word_ids(stems), *([TABLE_DOCUMENT_ID] if table is None else [])]
+        sources = await self._fetch_documents(ids, CHUNK_BATCH_SIZE, is_optional=TABLE_DOCUMENT_ID.__ne__)
+        documents = {document_id: source["hit"] for document_id, source in sources.items()}
+        if table is None:
+            table = read_file_table(documents[TABLE_DOCUMENT_ID])
+            self._tables.clear()
+            self._tables[self._index] = table
+        return make_file_evidence(table, documents)
+
+    async def _fetch_documents(
+        self, ids: Sequence[str], batch_size: int, is_optional: Callable[[str], bool] = lambda _: False
+    ) -> dict[str, Any]:
         sources_by_id: dict[str, Any] = {}
         for start in range(0, len(ids), batch_size):
             body = {"ids": list(ids[start : start + batch_size])}
             answer = await self._cluster.send("POST", f"/{quote(self._index)}/_mget", body)
             for document in answer["docs"]:
+                if not document.get("found") and is_optional(document["_id"]):
+                    continue
                 if not document.get("found"):  # a cluster also reports this if the whole index is gone
                     raise ClusterRejectedError(404, "", f"document {document.get('_id')} is missing")
                 sources_by_id[document["_id"]] = document["_source"]

@@ -18,25 +18,31 @@ from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.digest import load_word_table
 from cleats.toolsets.code.query.request import SearchRequest
+from cleats.toolsets.code.search.file_evidence import MAX_OPENED_CHUNKS, FileEvidence, RankedFiles
 from cleats.toolsets.code.search.filter_effects import FilterEffect
 from cleats.toolsets.code.search.fusion import (
     BODY_KINDS,
+    GENERATED_PATH_PATTERN,
     KIND_WEIGHTS,
     TEST_PATH_PATTERN,
     TEST_PATH_WEIGHT,
+    BodySizes,
     ChunkIdentity,
     RankAdjustments,
-    RankedList,
     mark_duplicates,
-    weigh_bodies,
+    weigh_standing,
 )
 from cleats.toolsets.code.search.hit_details import SearchHit
-from cleats.toolsets.code.search.ranking import MENTION_BONUS, SearchPlan, plan_search
+from cleats.toolsets.code.search.meaning import rank_by_meaning, select_closest
+from cleats.toolsets.code.search.ranking import EVERYTHING_LIST, MENTION_BONUS, SearchPlan, add_coverage, plan_search
 from cleats.toolsets.code.search.retrieval import (
     MIN_FETCHED_CHUNKS,
     SearchResult,
-    rank_by_meaning,
+    choose_listing_number,
+    list_in_order,
+    score_by_file,
     select_best,
+    should_demote_standing,
     should_demote_tests,
     weigh_list,
 )
@@ -45,6 +51,7 @@ from cleats.toolsets.code.sharing.opensearch.documents import build_file_id
 from cleats.toolsets.code.sharing.opensearch.queries import (
     OpenSearchQuery,
     build_filter_query,
+    build_range_query,
     build_ranked_query,
     check_query_size,
     filter_query,
@@ -59,7 +66,7 @@ NEIGHBOUR_FACTOR: Final = 2
 RANKING_FIELDS: Final = (
     "at",
     *(f"hit.{name}" for name in ("file", "ordinal", "path", "kind", "name")),
-    *(f"hit.{name}" for name in ("uses", "row", "repeats")),
+    *(f"hit.{name}" for name in ("uses", "row", "repeats", "deprecated", "range")),
 )
 """Fields that determine the order of a chunk; the rest is fetched for the shown ones only."""
 
@@ -82,6 +89,20 @@ class ClusterSearch:
         self._filters = [build_filter_query(condition) for condition in request.filters]
         self._query_vector = self._encode_query()
         self._demotes_tests = should_demote_tests(request, self._plan)
+        self._ranked_files: RankedFiles | None = None
+        self._opened_ranges: list[tuple[int, int]] = []
+
+    @property
+    def file_stems(self) -> list[str]:
+        """The stems whose files give points to chunks."""
+        return [] if self._plan.is_strict else self._plan.stems
+
+    def use_files(self, evidence: FileEvidence) -> None:
+        """Let the words of whole files count; it has the words of `file_stems`."""
+        self._plan = add_coverage(self._plan, evidence.measure_rarity)
+        self._ranked_files = evidence.rank_files(self._plan.stems, demote_tests=self._demotes_tests)
+        first = evidence.table.first_chunks.tolist()
+        self._opened_ranges = [(first[file], first[file + 1]) for file in self._ranked_files.opened]
 
     @property
     def on_branch(self) -> bool:
@@ -108,13 +129,26 @@ class ClusterSearch:
         searches = [_build_count_search(check_query_size(filter_query(None, filters)))]
         searches += [
             self._build_ranked_search(build_ranked_query(ranking.expression), required, excluded)
+            | (self._choose_order() if ranking.name == EVERYTHING_LIST else {})
             for ranking in self._plan.lists
         ]
         if self._query_vector is not None and not self._plan.is_strict:
-            searches.append(self._build_vector_search(self._query_vector, filter_query(None, required, excluded)))
+            searches.append(
+                self._build_vector_search(self._query_vector, filter_query(None, required, excluded), self._limit)
+            )
+            if self._opened_ranges:
+                opened = [*required, build_range_query("at", self._opened_ranges)]
+                body = filter_query(None, opened, excluded)
+                searches.append(self._build_vector_search(self._query_vector, body, MAX_OPENED_CHUNKS))
         if name_query is not None:
             searches.append(self._build_ranked_search(name_query, required, excluded))
         return searches
+
+    def _choose_order(self) -> SearchBody:
+        """Return the order of a list of everything: what the filters ask about, then paths."""
+        number_name = choose_listing_number(self.request)
+        key = [] if number_name is None else [{f"listing.{number_name}": {"order": "desc"}}]
+        return {"sort": [*key, {"at": {"order": "asc"}}]}
 
     def _build_ranked_search(
         self, query: OpenSearchQuery, required: Sequence[OpenSearchQuery], excluded: Sequence[OpenSearchQuery]
@@ -128,8 +162,10 @@ class ClusterSearch:
             "_source": list(RANKING_FIELDS),
         }
 
-    def _build_vector_search(self, query_vector: NDArray[np.float32], filter_body: OpenSearchQuery) -> SearchBody:
-        count = NEIGHBOUR_FACTOR * self._limit
+    def _build_vector_search(
+        self, query_vector: NDArray[np.float32], filter_body: OpenSearchQuery, needed: int
+    ) -> SearchBody:
+        count = NEIGHBOUR_FACTOR * needed
         vector = np.rint(query_vector * VECTOR_LENGTH).clip(-127, 127).astype(int).tolist()
         query = {"knn": {"vector": {"vector": vector, "k": count, "filter": check_query_size(filter_body)}}}
         return {"size": count, "track_total_hits": False, "query": query, "_source": list(RANKING_FIELDS)}
@@ -160,12 +196,20 @@ class ClusterSearch:
         vector_index = 1 + len(self._plan.lists)
         rankings = []
         for ranking, response in zip(self._plan.lists, responses[1:vector_index], strict=True):
+            if ranking.name == EVERYTHING_LIST:
+                rankings.append(list_in_order(ranking, candidates.find_positions(response)))
+                continue
             positions, scores = candidates.read_ranking(response)
             weights, order = candidates.kind_weights[positions], candidates.path_order[positions]
             rankings.append(weigh_list(ranking, positions, scores, weights, order))
+        opened = np.zeros(0, np.int64)
         if self._query_vector is not None:
             pool = rankings[0].positions if self._plan.is_strict else candidates.find_positions(responses[vector_index])
-            rankings.append(candidates.rank_neighbours(pool, self._query_vector, self._limit))
+            cosines, mask = candidates.compute_cosines(self._query_vector), candidates.mask_positions(pool)
+            rankings.append(rank_by_meaning(candidates, cosines, mask, self._limit, self._plan))
+            if self._opened_ranges and not self._plan.is_strict:
+                opened = candidates.find_positions(responses[vector_index + 1]).astype(np.int64)
+                opened = select_closest(candidates, cosines, opened)
         bonuses = {
             "symbol": candidates.score_symbol(self._plan.symbol, case_sensitive=self.request.cased),
             "mention": {
@@ -174,9 +218,15 @@ class ClusterSearch:
                 for position in candidates.score_symbol(name, case_sensitive=True)
             },
         }
+        if self._ranked_files is not None:
+            points = self._ranked_files.compute_points(self._plan.weights.file_rank, self._plan.weights.file_score)
+            bonuses["file"] = score_by_file(rankings, opened, candidates.file_numbers.__getitem__, points)
         adjustments = RankAdjustments(
-            body_weights=candidates.body_weights if self._plan.words else None,
+            body_sizes=candidates.body_sizes if self._plan.words else None,
+            name_weight=self._plan.weights.body_names,
+            line_weight=self._plan.weights.body_lines,
             path_weights=candidates.test_weights if self._demotes_tests else None,
+            standing_weights=candidates.standing_weights if should_demote_standing(self._plan) else None,
             mark_duplicates=candidates.find_duplicates if self._plan.words else None,
         )
         order, top = candidates.path_order, self.request.top
@@ -244,7 +294,11 @@ class _Candidates:
         self.test_weights = np.where(self._test_mask, np.float32(TEST_PATH_WEIGHT), np.float32(1))
         uses = np.asarray([hit["uses"] for hit in hits], np.int64)
         bodied = np.asarray([hit["kind"] in BODY_KINDS for hit in hits], np.bool_)
-        self.body_weights = np.where(bodied, weigh_bodies(uses), np.float32(1))
+        lines = np.asarray([hit["range"][3] - hit["range"][2] + 1 for hit in hits], np.int64)
+        self.body_sizes = BodySizes.from_counts(bodied, uses, lines)
+        self.file_numbers = np.asarray([hit["file"] for hit in hits], np.int64)
+        generated = np.asarray([bool(GENERATED_PATH_PATTERN.search(hit["path"])) for hit in hits], np.bool_)
+        self.standing_weights = weigh_standing(np.asarray([hit["deprecated"] for hit in hits], np.bool_), generated)
 
     def find_duplicates(self, positions: Ids) -> Mask:
         identities = [self._identities[position] for position in positions.tolist()]
@@ -261,16 +315,15 @@ class _Candidates:
         scores = [hit["sort"][0] for hit in response["hits"]["hits"]]
         return self.find_positions(response), np.asarray(scores, np.float32)
 
-    def rank_neighbours(
-        self, positions: NDArray[np.int32], query_vector: NDArray[np.float32], limit: int
-    ) -> RankedList:
-        rows = [np.frombuffer(b64decode(self._sources[position]["hit"]["row"]), np.int8) for position in positions]
+    def compute_cosines(self, query_vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        rows = [np.frombuffer(b64decode(source["hit"]["row"]), np.int8) for source in self._sources]
         scaled_vector = query_vector / np.float32(VECTOR_LENGTH)
-        cosines = np.zeros(len(self._sources), np.float32)
-        cosines[positions] = [row.astype(np.float32) @ scaled_vector for row in rows]
+        return np.asarray([row.astype(np.float32) @ scaled_vector for row in rows], np.float32)
+
+    def mask_positions(self, positions: NDArray[np.int32]) -> Mask:
         mask = np.zeros(len(self._sources), np.bool_)
         mask[positions] = True
-        return rank_by_meaning(self, cosines, mask, limit, is_strict=False)
+        return mask
 
     def score_symbol(self, name: str, *, case_sensitive: bool) -> dict[int, float]:
         if not name:
