@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.stage import ConsoleStage, open_stage
 
@@ -24,6 +24,8 @@ CHROMIUM_FLAGS = (
 )
 ACTION_TIMEOUT_MS = 60_000
 """The time that a step may take on a busy machine."""
+
+expect.set_options(timeout=ACTION_TIMEOUT_MS)
 
 WATCH_SCRIPT = """
 window.violations = [];
