@@ -275,7 +275,7 @@ def test_a_folder_that_is_gone_is_said_to_be_so(shell: Shell) -> None:
         timeout=EXIT_TIMEOUT_SECONDS,
     )
 
-    message = "Error: the current folder is gone; change to one that is there\n"
+    message = "Error: the current folder no longer exists; change to another one\n"
     assert (result.returncode, result.stderr) == (2, message)
 
 
@@ -364,7 +364,7 @@ def test_tools_takes_the_names_of_toolsets_and_refuses_others(shell: Shell) -> N
 
     assert "check_status" in some.stdout
     assert (none.returncode, none.stdout) == (2, "")
-    assert "There is no toolset 'cod'; there are: code" in none.stderr
+    assert "Unknown toolset 'cod'. Known toolsets: code" in none.stderr
 
 
 def test_show_explains_a_tool_by_any_of_its_names(shell: Shell) -> None:

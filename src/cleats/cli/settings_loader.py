@@ -52,7 +52,7 @@ def read_sources(environ: Mapping[str, str], start: Path | None = None) -> list[
         repository = find_repository_config(start or _current_folder())
         user = user_config_path(environ) if user_config_path(environ).is_file() else None
     except PermissionError as error:
-        raise SettingError(f"{error.filename}: cannot be looked at; go to a folder that you may enter") from None
+        raise SettingError(f"{error.filename}: permission denied; change to a folder that you can read") from None
     if repository is not None:
         config_sources.append(SettingsSource(str(repository), _read_toml(repository), trusted=False))
     if user is not None:
@@ -93,7 +93,7 @@ def _current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise SettingError("the current folder is gone; change to one that is there") from None
+        raise SettingError("the current folder no longer exists; change to another one") from None
 
 
 def _xdg_folder(environ: Mapping[str, str], name: str, default: Path) -> Path:

@@ -44,7 +44,7 @@ def open_connection(url: str, *, autocommit: bool = False) -> "Iterator[Connecti
         with connection:
             yield connection
     except get_connection_errors() as error:
-        raise UnreachableError(f"the database went away ({type(error).__name__})") from None
+        raise UnreachableError(f"the connection to the database was lost ({type(error).__name__})") from None
 
 
 def get_connection_errors() -> "tuple[type[psycopg.Error], ...]":

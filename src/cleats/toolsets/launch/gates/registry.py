@@ -76,7 +76,7 @@ def select_gates(names: Iterable[str]) -> list[Gate]:
     if unknown := sorted(requested - set(GATE_NAMES)):
         raise ToolError(
             ErrorCode.SCHEMA_VALIDATION_FAILED,
-            f"there is no gate {unknown[0]!r}",
+            f"unknown gate {unknown[0]!r}",
             details={"unknown": unknown, "known": list(GATE_NAMES)},
         )
     return [load_gate(name) for name in GATE_NAMES if name in requested]
@@ -176,7 +176,7 @@ async def require_programs(
             reasons[name] = f"{name} does not work: {program.fault}"
         elif program.is_too_old:
             oldest = ".".join(map(str, MIN_VERSIONS[name]))
-            reasons[name] = f"{name} {program.version} is too old, {oldest} is the oldest that will do"
+            reasons[name] = f"{name} {program.version} is too old; {oldest} or newer is required"
     if reasons:
         raise ToolError(
             ErrorCode.TOOLCHAIN_MISSING,
@@ -192,9 +192,7 @@ async def require_programs(
 
 
 TOOL_MISSING = IssueKind("GATE_TOOL_MISSING", "blocker", "Install the tool; `cleats doctor` says how.")
-GATE_TIMED_OUT = IssueKind(
-    "GATE_TIMEOUT", "blocker", "Look into the log of the gate; try again when the machine is less busy."
-)
+GATE_TIMED_OUT = IssueKind("GATE_TIMEOUT", "blocker", "See the log of the gate; retry when the machine is less busy.")
 GATE_FAILED = IssueKind("GATE_CRASHED", "blocker", "Report it with the log of the gate.")
 
 
