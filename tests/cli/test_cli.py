@@ -175,7 +175,10 @@ def test_a_setting_that_needs_an_extra_stops_a_server_with_the_name_of_the_extra
     result = shell.run(*words, PYTHONPATH=str(shell.folder), **setting)
 
     assert result.returncode == 2
-    assert f" needs the package {library}. (CAPABILITY_MISSING)\nInstall cleats[fleet].\n" in result.stderr
+    assert (
+        f" needs the package {library}. (CAPABILITY_MISSING)\nInstall it: pip install 'cleats[fleet]'\n"
+        in result.stderr
+    )
     assert "ToolError" not in result.stderr
     assert "ImportError" not in result.stderr
 
@@ -187,7 +190,10 @@ def test_a_missing_extra_is_json_to_who_asked_for_json(shell: Shell) -> None:
 
     assert result.returncode == 2
     error = json.loads(result.stdout)["error"]
-    assert (error["code"], error["details"]["hint"]) == ("CAPABILITY_MISSING", "Install cleats[fleet].")
+    assert (error["code"], error["details"]["hint"]) == (
+        "CAPABILITY_MISSING",
+        "Install it: pip install 'cleats[fleet]'",
+    )
 
 
 @pytest.mark.parametrize("library", ["click", "msgspec"])

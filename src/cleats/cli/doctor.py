@@ -21,6 +21,7 @@ from cleats.cli import settings_loader
 from cleats.cli.output import echo_json, format_bytes, format_columns, format_count, style_heading
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.capabilities import CAPABILITIES, find_lint_root
+from cleats.runtime.installation import format_install_command, format_reinstall_command
 from cleats.settings import SETTINGS_BY_NAME, SettingError, Settings, SettingsSource, get_setting
 
 FOLDER_SETTINGS = ("cache_dir", "data_dir")
@@ -144,7 +145,7 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Ro
     """Examine this machine as the current process sees it; return the JSON report."""
     libraries = list(_list_libraries())
     problems = [
-        _problem(f"{library['name']} is not installed", f"pip install '{library['name']}{library['wanted']}'")
+        _problem(f"{library['name']} is not installed", format_install_command(library["name"] + library["wanted"]))
         for library in libraries
         if library["version"] is None
     ]
@@ -210,7 +211,9 @@ def _list_toolset_tools(settings: Settings, problems: list[Row]) -> Iterator[tup
     try:
         from cleats import app  # noqa: PLC0415 - a library that is broken shows here
     except ImportError as error:
-        problems.append(_problem(f"A library cannot be imported: {error}", "Reinstall Cleats."))
+        problems.append(
+            _problem(f"A library cannot be imported: {error}", f"Reinstall Cleats: {format_reinstall_command()}")
+        )
         return
     for name in app.list_toolset_names():
         try:
@@ -276,9 +279,7 @@ def _find_folder_problems(name: str, path: str, *, writable: bool, free: int, **
 
 
 def _collect_notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[str]:
-    variable_names = [setting.variable for setting in SETTINGS_BY_NAME.values()]
-    for name in settings_loader.find_unknown_variables(environ):
-        yield f"{name} is set, but Cleats has no such setting.{_suggest_name(name, variable_names)}"
+    yield from settings_loader.describe_unknown_variables(environ)
     if settings and settings.otlp_endpoint and _find_version("opentelemetry-sdk") is None:
         yield "otlp_endpoint is set, but the exporter is not installed; see Capabilities."
 

@@ -1,6 +1,6 @@
 """Loading of the settings from the environment, the repository's file and the user's file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,17 @@ def find_unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Return the variables that look like settings but are not, most likely because of a typo."""
     known_variables = {setting.variable for setting in SETTINGS_BY_NAME.values()}
     return sorted(name for name in environ if name.startswith(VARIABLE_PREFIX) and name not in known_variables)
+
+
+def describe_unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence about each variable that looks like a setting but is not, with the nearest one."""
+    for name in find_unknown_variables(environ):
+        from difflib import get_close_matches  # noqa: PLC0415 - hardly ever
+
+        # Names are compared without the prefix, which would make all variables look alike.
+        close_matches = get_close_matches(name.removeprefix(VARIABLE_PREFIX).lower(), SETTINGS_BY_NAME, n=1)
+        suggestion = f" Did you mean {SETTINGS_BY_NAME[close_matches[0]].variable}?" if close_matches else ""
+        yield f"{name} is not a setting and is ignored.{suggestion}"
 
 
 def _read_environment(environ: Mapping[str, str]) -> SettingsSource:

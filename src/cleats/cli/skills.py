@@ -23,8 +23,18 @@ from cleats.toolsets.skills.selection import switch_off, switch_on
 from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
 from cleats.toolsets.skills.sources import list_sources
 
+COMMANDS_BY_GUESS: Mapping[str, str] = {"check": "validate", "find": "search", "show": "info", "create": "new"}
+"""Words that people try first, and the commands that they run."""
 
-@click.group()
+
+class GuessingGroup(click.Group):
+    """A group that also accepts the words that people try first."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return super().get_command(ctx, COMMANDS_BY_GUESS.get(name, name))
+
+
+@click.group(cls=GuessingGroup)
 @skill_options
 def skills(settings: Settings) -> None:
     """List, search, validate, enable and create the skills of this machine.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.installation import format_install_command
 
 if TYPE_CHECKING:
     import psycopg
@@ -61,8 +62,9 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
     try:
         import psycopg  # noqa: PLC0415 - an extra
     except ImportError:
+        hint = f"Install it: {format_install_command('cleats[fleet]')}"
         raise ToolError(
-            ErrorCode.CAPABILITY_MISSING, "A shared database needs the package psycopg.", hint="Install cleats[fleet]."
+            ErrorCode.CAPABILITY_MISSING, "A shared database needs the package psycopg.", hint=hint
         ) from None
     try:
         url_options = psycopg.conninfo.conninfo_to_dict(url)
