@@ -1,7 +1,7 @@
 """How this copy of Cleats was installed, and the commands that add packages to it.
 
-`pip install` does not reach an environment that pipx or `uv tool` manages, so a hint has to name the right program. Only
-the standard library is imported: a broken installation needs these hints most.
+`pip install` does not reach an environment that pipx or `uv tool` manages, so a hint has to name the right program.
+Only the standard library is imported: a broken installation needs these hints most.
 """
 
 import re
