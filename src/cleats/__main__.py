@@ -23,7 +23,9 @@ def main() -> None:
             print("serve.end reason=SIGINT, before the server was ready", file=sys.stderr)  # noqa: T201
         sys.exit(0 if is_server else 130)  # noqa: TID251 - the command line begins here
     except ImportError as error:
-        remedy = "`pip install --force-reinstall cleats` reinstalls the libraries that Cleats needs."
+        from cleats.runtime.installation import format_reinstall_command  # noqa: PLC0415 - only failures need it
+
+        remedy = f"Reinstall Cleats and its libraries: {format_reinstall_command()}"
         print(f"Error: {type(error).__name__}: {error}\n{remedy}", file=sys.stderr)  # noqa: T201
         sys.exit(2)  # noqa: TID251 - the command line begins here
     run()

@@ -161,7 +161,7 @@ def test_validate_without_its_folder_is_an_io_error(home: Path) -> None:
     assert json.loads(process.stdout) == {
         "ok": False,
         "reason": "io_error",
-        "detail": "SYN_SCHEMAS_DIR: there is no folder 'nowhere'",
+        "detail": "SYN_SCHEMAS_DIR: the folder 'nowhere' does not exist",
     }
 
 
@@ -194,7 +194,7 @@ def test_list_says_which_schema_cannot_be_used(tmp_path: Path) -> None:
 
     process = run_assets(tmp_path, "list", SYN_SCHEMAS_DIR="schemas")
 
-    assert "a cannot be used: there is no 'gone.json'" in process.stderr
+    assert "a cannot be used: 'gone.json' does not exist" in process.stderr
 
 
 def test_show_prints_a_schema_by_name_and_an_example_by_path(home: Path) -> None:
@@ -207,9 +207,9 @@ def test_show_prints_a_schema_by_name_and_an_example_by_path(home: Path) -> None
     assert json.loads(schema.stdout)["title"] == "Tone"
     assert json.loads(example.stdout)["name"] == "lead"
     assert (neither.returncode, neither.stdout) == (1, "")
-    assert neither.stderr == "There is no schema and no example 'nope'. See: cleats assets list\n"
+    assert neither.stderr == "No schema or example is named 'nope'. See: cleats assets list\n"
     assert "Did you mean: tone?" in near.stderr
-    assert "--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are." in empty.stderr
+    assert "Give the folder of the schemas with --schemas DIR or SYN_SCHEMAS_DIR." in empty.stderr
 
 
 def test_a_schema_that_cannot_be_used_is_said_with_its_reason(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_schema_that_cannot_be_used_is_said_with_its_reason(tmp_path: Path) ->
     process = run_assets(tmp_path, "validate", "examples/a.json", "--schemas", "schemas")
 
     assert process.returncode == 1
-    assert "  the schema 'a' cannot be used: there is no 'gone.json'\n" in process.stdout
+    assert "  the schema 'a' cannot be used: 'gone.json' does not exist\n" in process.stdout
 
 
 # validate
@@ -260,7 +260,7 @@ def test_a_folder_without_a_file_to_check_is_no_success(home: Path) -> None:
 
     process = run_assets(home, "validate", "empty")
 
-    assert (process.returncode, process.stdout) == (1, "0 files: there is no file to check\n")
+    assert (process.returncode, process.stdout) == (1, "0 files: no file to check\n")
 
 
 def test_a_folder_that_may_not_be_read_is_told_as_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,8 +313,8 @@ def test_an_unreadable_file_counts_more_than_an_invalid_one(home: Path) -> None:
     process = run_assets(home, "validate", "tree", "nope.json")
 
     assert process.returncode == 2
-    assert "tree/broken.json\n  it is no JSON (line 1 column 2)\n" in process.stdout
-    assert "nope.json\n  there is no such file\n" in process.stdout
+    assert "tree/broken.json\n  it is not valid JSON (line 1 column 2)\n" in process.stdout
+    assert "nope.json\n  the file does not exist\n" in process.stdout
     assert process.stdout.endswith("3 files: 1 invalid, 2 unreadable\n")
 
 
@@ -326,9 +326,9 @@ def test_a_schema_can_be_chosen_and_a_wrong_marker_is_no_excuse(home: Path) -> N
     chosen = run_assets(home, "validate", "tree", "--schema", "common")
 
     assert marked.returncode == 1
-    assert marked.stdout.startswith("tree/x.json\n  there is no schema 'typo'\n")
+    assert marked.stdout.startswith("tree/x.json\n  unknown schema 'typo'\n")
     known_schemas = "common, control, light, synesthetic-asset, tone"
-    assert f"--schema NAME says which schema to use. There are: {known_schemas}.\n" in marked.stdout
+    assert f"Choose the schema with --schema NAME. Known schemas: {known_schemas}.\n" in marked.stdout
     assert (chosen.returncode, chosen.stdout) == (0, "1 file: 1 valid\n")
 
 
@@ -343,7 +343,7 @@ def test_a_folder_that_is_not_there_is_said_of_the_option_that_names_it(home: Pa
     process = run_assets(home, "list", option, "nowhere")
 
     assert process.returncode == 2
-    assert process.stderr == f"Error: {option}: there is no folder 'nowhere'\n"
+    assert process.stderr == f"Error: {option}: the folder 'nowhere' does not exist\n"
 
 
 def test_a_file_can_be_held_against_the_file_of_a_schema(home: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_file_can_be_held_against_the_file_of_a_schema(home: Path) -> None:
 
     assert process.stdout.startswith(f"{asset} (tone)\n  /envelope/attack  expected at least 0\n")
     assert gone.returncode == 2
-    assert "--schema: there is no file 'set/jsonschema/nope.json'" in gone.stderr
+    assert "--schema: the file 'set/jsonschema/nope.json' does not exist" in gone.stderr
 
 
 def test_the_file_of_a_schema_is_read_with_what_it_refers_to_and_without_its_neighbours(tmp_path: Path) -> None:
@@ -384,15 +384,19 @@ def test_the_file_of_a_schema_is_read_with_what_it_refers_to_and_without_its_nei
         ("a.yaml", "name: x\nday: 2026-01-31\n", "1 file: 1 valid\n"),
         ("a.yml", "- 1\n", "a.yml (a)\n  (root)  expected object\n"),
         ("a.yaml", "name: 5\n", "a.yaml (a)\n  /name  expected string\n"),
-        ("a.yaml", "1: x\n", "a.yaml\n  it is no YAML (the key 1 is not text)\n"),
-        ("a.yaml", "a: [1\n", "a.yaml\n  it is no YAML (while parsing a flow sequence"),
-        ("a.yaml", "a: .nan\n", "a.yaml\n  it is no YAML (Out of range float values are not JSON compliant"),
-        ("a.yaml", "a: !!python/object:os.system x\n", "a.yaml\n  it is no YAML (could not determine a constructor"),
-        ("a.yaml", "a: &a [*a]\n", "a.yaml\n  it is no YAML (Circular reference detected)\n"),
+        ("a.yaml", "1: x\n", "a.yaml\n  it is not valid YAML (the key 1 is not text)\n"),
+        ("a.yaml", "a: [1\n", "a.yaml\n  it is not valid YAML (while parsing a flow sequence"),
+        ("a.yaml", "a: .nan\n", "a.yaml\n  it is not valid YAML (Out of range float values are not JSON compliant"),
+        (
+            "a.yaml",
+            "a: !!python/object:os.system x\n",
+            "a.yaml\n  it is not valid YAML (could not determine a constructor",
+        ),
+        ("a.yaml", "a: &a [*a]\n", "a.yaml\n  it is not valid YAML (Circular reference detected)\n"),
         ("a.jsonc", '{"name": "x", /* c */ } // d', "1 file: 1 valid\n"),
         ("a.jsonc", '{"name": 5,}', "a.jsonc (a)\n  /name  expected string\n"),
-        ("a.jsonc", '{"a": 1, "a": 2}', "a.jsonc\n  it is no JSON with comments ('a' is there twice)\n"),
-        ("a.json", "{} // d", "a.json\n  it is no JSON (line 1 column 4)\n"),
+        ("a.jsonc", '{"a": 1, "a": 2}', "a.jsonc\n  it is not valid JSON with comments ('a' occurs twice)\n"),
+        ("a.json", "{} // d", "a.json\n  it is not valid JSON (line 1 column 4)\n"),
     ],
 )
 def test_yaml_and_json_with_comments_are_checked_like_json(tmp_path: Path, name: str, text: str, report: str) -> None:
@@ -411,7 +415,7 @@ def test_without_any_schema_the_report_says_how_to_have_some(tmp_path: Path) -> 
 
     process = run_assets(tmp_path, "validate", "a.json", SYN_SCHEMAS_DIR="")
 
-    assert "There are: none; --schemas DIR says where they are." in process.stdout
+    assert "There are: none; give their folder with --schemas DIR." in process.stdout
 
 
 def test_a_bar_is_drawn_in_a_terminal_and_only_there(home: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_crash_is_one_line_until_the_trace_is_asked_for(shell: Shell) -> None:
 
     assert short.returncode == long.returncode == 1
     assert json.loads(short.stdout)["error"]["code"] == "INTERNAL"
-    assert short.stderr.splitlines()[1:] == ["With -v the trace is shown."]
+    assert short.stderr.splitlines()[1:] == ["-v shows the traceback."]
     assert "ZeroDivisionError: secret" in long.stderr
 
 
@@ -86,7 +86,7 @@ def test_an_answer_that_is_no_json_is_an_internal_error(shell: Shell) -> None:
     done = shell.call_tool("mumble", "--arg", "unspeakable=true")
 
     assert done.returncode == 1
-    assert json.loads(done.stdout)["error"]["message"] == "The tool's answer is not JSON."
+    assert json.loads(done.stdout)["error"]["message"] == "The tool's result is not valid JSON."
 
 
 def test_what_a_tool_prints_is_not_its_answer(shell: Shell) -> None:
@@ -116,8 +116,8 @@ def test_arguments_that_do_not_fit_exit_2_and_say_where_to_look(shell: Shell) ->
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("{",), "The arguments are not JSON: "),
-        (('{"n": NaN}',), "The arguments are not JSON: "),
+        (("{",), "The arguments are not valid JSON: "),
+        (('{"n": NaN}',), "The arguments are not valid JSON: "),
         (("text=x",), "Use --arg for NAME=VALUE."),
         (("[1]",), "The arguments must be a JSON object"),
         (("@missing.json",), "missing.json: No such file"),
@@ -169,7 +169,7 @@ def test_an_interrupted_call_is_cancelled_cleanly(shell: Shell, number: signal.S
     assert first == "idle: waiting (25%)\n"
     assert process.returncode == 1
     assert json.loads(out)["error"]["code"] == "CANCELLED"
-    assert err.splitlines() == ["cancelling; Ctrl-C again leaves at once", "cleaned up"]
+    assert err.splitlines() == ["Cancelling; press Ctrl-C again to exit at once", "cleaned up"]
 
 
 JSON_VALUES = st.recursive(

@@ -175,7 +175,10 @@ def test_a_setting_that_needs_an_extra_stops_a_server_with_the_name_of_the_extra
     result = shell.run(*words, PYTHONPATH=str(shell.folder), **setting)
 
     assert result.returncode == 2
-    assert f" needs the package {library}. (CAPABILITY_MISSING)\nInstall cleats[fleet].\n" in result.stderr
+    assert (
+        f" needs the package {library}. (CAPABILITY_MISSING)\nInstall it: pip install 'cleats[fleet]'\n"
+        in result.stderr
+    )
     assert "ToolError" not in result.stderr
     assert "ImportError" not in result.stderr
 
@@ -187,7 +190,10 @@ def test_a_missing_extra_is_json_to_who_asked_for_json(shell: Shell) -> None:
 
     assert result.returncode == 2
     error = json.loads(result.stdout)["error"]
-    assert (error["code"], error["details"]["hint"]) == ("CAPABILITY_MISSING", "Install cleats[fleet].")
+    assert (error["code"], error["details"]["hint"]) == (
+        "CAPABILITY_MISSING",
+        "Install it: pip install 'cleats[fleet]'",
+    )
 
 
 @pytest.mark.parametrize("library", ["click", "msgspec"])
@@ -275,7 +281,7 @@ def test_a_folder_that_is_gone_is_said_to_be_so(shell: Shell) -> None:
         timeout=EXIT_TIMEOUT_SECONDS,
     )
 
-    message = "Error: the current folder is gone; change to one that is there\n"
+    message = "Error: the current folder no longer exists; change to another one\n"
     assert (result.returncode, result.stderr) == (2, message)
 
 
@@ -364,7 +370,7 @@ def test_tools_takes_the_names_of_toolsets_and_refuses_others(shell: Shell) -> N
 
     assert "check_status" in some.stdout
     assert (none.returncode, none.stdout) == (2, "")
-    assert "There is no toolset 'cod'; there are: code" in none.stderr
+    assert "Unknown toolset 'cod'. Known toolsets: code" in none.stderr
 
 
 def test_show_explains_a_tool_by_any_of_its_names(shell: Shell) -> None:

@@ -97,8 +97,8 @@ def test_a_folder_with_nothing_to_index_is_told_as_such(shell: Shell) -> None:
     bare, secret = shell.run("index", "bare"), shell.run("index", "secret")
 
     assert (bare.returncode, secret.returncode) == (0, 0)
-    assert bare.stdout == f"There is nothing to index in {shell.folder}/bare.\n"
-    assert secret.stdout == (f"There is nothing to index in {shell.folder}/secret.\n  left out  1 secret\n")
+    assert bare.stdout == f"Nothing to index in {shell.folder}/bare.\n"
+    assert secret.stdout == (f"Nothing to index in {shell.folder}/secret.\n  left out  1 secret\n")
 
 
 def test_a_slip_in_a_command_of_index_is_no_folder(shell: Shell, project: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_slip_in_a_command_of_index_is_no_folder(shell: Shell, project: Path) 
     folder = shell.run("index", "statsu")
 
     assert slip.returncode == 2
-    assert "There is no folder 'statsu'; did you mean 'cleats index status'?" in slip.stderr
+    assert "The folder 'statsu' does not exist. Did you mean 'cleats index status'?" in slip.stderr
     assert folder.returncode == 0
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_was_understood_in_part_is_named(shell: Shell, project: Path
 
     result = shell.run("index")
 
-    assert "Understood only in part: 1 file:\n  broken.py: " in result.stdout
+    assert "Parsed only in part: 1 file:\n  broken.py: " in result.stdout
 
 
 def test_status_tells_whether_there_is_an_index_and_whether_it_is_fresh(shell: Shell, project: Path) -> None:
@@ -129,11 +129,11 @@ def test_status_tells_whether_there_is_an_index_and_whether_it_is_fresh(shell: S
     skipped = shell.run("index", "status", "--skipped")
 
     assert (none.returncode, fresh.returncode, stale.returncode) == (1, 0, 1)
-    assert none.stdout == f"{project} has no index. `cleats index` makes one.\n"
+    assert none.stdout == f"{project} has no index. Run `cleats index` to build one.\n"
     assert "\n  state     up to date\n" in fresh.stdout
     assert "\n  left out  " in fresh.stdout
     words = " ".join(stale.stdout.split())
-    assert "state stale: 1 changed; `cleats index` brings it up to date" in words
+    assert "state stale: 1 changed; run `cleats index` to update it" in words
     assert as_json["freshness"]["changed"] == 1
     assert skipped.stdout.splitlines()[1].split() == ["binary", "data.py"]
 
@@ -215,7 +215,7 @@ def test_a_disk_that_takes_no_more_leaves_the_last_index(shell: Shell, project: 
 
     assert failed.returncode == 1
     assert "cannot be written: " in failed.stderr
-    assert "An earlier index, if there is one, still answers." in failed.stderr
+    assert "An earlier index, if any, is still used." in failed.stderr
     assert "CLEATS_CACHE_DIR" in failed.stderr
     assert status["index"]["files"] == 3
     assert shell.run("index").returncode == 0

@@ -85,7 +85,7 @@ def test_runs_are_listed_and_chosen(waiting_run: tuple[LaunchCommand, str, str])
     head, run_line = cleats("list", "--state", "validating", "--product", "3d").stdout.splitlines()
     assert head.split() == ["RUN", "PRODUCT", "STATE", "STARTED"]
     assert run_id in run_line
-    assert cleats("list", "--product", "none").stdout == "There are no such runs.\n"
+    assert cleats("list", "--product", "none").stdout == "No runs match the filters.\n"
 
 
 def test_artifacts_are_listed_printed_and_written_as_they_are(

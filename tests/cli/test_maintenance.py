@@ -87,8 +87,8 @@ def test_show_says_what_is_wrong_and_how_to_go_on(shell: Shell, project: Path, h
     assert "It has 6 lines." in late.stderr
     assert "It has 1 line." in short.stderr
     assert (zero.returncode, "Error: Lines are counted from 1.\n" in zero.stderr) == (2, True)
-    assert gone.stderr.startswith("Error: There is no file")
-    assert "leads out of the repository" in outside.stderr
+    assert gone.stderr.startswith("Error: The file ")
+    assert "is outside the repository" in outside.stderr
     assert "--repo names another one" in outside.stderr
     assert backwards.stderr.startswith("Error: END 3 comes before LINE 9.\n")
 

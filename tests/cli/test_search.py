@@ -219,15 +219,15 @@ def test_words_of_the_command_line_are_one_query_and_values_may_begin_with_a_das
     ("words", "reason"),
     [
         (["nowhere", "--no-ann"], "Nothing fits among "),
-        (["session", "--calls", "nobody"], "Nothing: no chunk passes the filters."),
-        (["session", "--calls", "nobody"], "  --calls nobody: 0 chunks have it; there is "),
-        (["session", "--visibility", "pubic"], "pubic: 0 chunks have it; there is public\n"),
+        (["session", "--calls", "nobody"], "No results: no chunk passes the filters."),
+        (["session", "--calls", "nobody"], "  --calls nobody: 0 chunks match it; there is "),
+        (["session", "--visibility", "pubic"], "pubic: 0 chunks match it; there is public\n"),
         (["session", "--loops", "1", "--ext", "md"], "  --ext md: 1 chunk has it\n  --loops 1: 1 "),
-        (["session", "--async", "--ext", "py"], "  --async: 0 chunks have it\n"),
+        (["session", "--async", "--ext", "py"], "  --async: 0 chunks match it\n"),
         (["session", "--path", "a", "--path", "b", "--lint"], "  --path a b: "),
-        (["session", "--mode", "records"], "Nothing: the index has no chunk of --mode records."),
+        (["session", "--mode", "records"], "No results: the index has no chunk of --mode records."),
         (["nowhere AND session"], "read as a formula, because of its operators: nowhere AND"),
-        (["session", "--branch", "x"], "Nothing: the index was built on no branch, not on x."),
+        (["session", "--branch", "x"], "No results: the index was built on no branch, not on x."),
     ],
 )
 def test_nothing_found_is_exit_code_one_and_a_reason(world: IndexedRepository, words: list[str], reason: str) -> None:
@@ -330,8 +330,8 @@ def test_an_empty_index_is_said_to_be_empty(tmp_path: Path) -> None:
     world.write_file("empty.py", "")
     world.build_index()
 
-    assert "Nothing: the index is empty." in run_search(world, "session").stderr
-    assert "Nothing: the index is empty." in run_search(world, "session", "--type", "class").stderr
+    assert "No results: the index is empty." in run_search(world, "session").stderr
+    assert "No results: the index is empty." in run_search(world, "session", "--type", "class").stderr
 
 
 def test_notes_on_an_answer_are_printed_beside_it(world: IndexedRepository) -> None:
@@ -351,18 +351,18 @@ def test_everything_is_a_star_and_nothing_is_told_what_to_write(world: IndexedRe
     for blank in ("", "  ", "?"):
         result = run_search(world, blank)
         assert result.exit_code == 2
-        assert "Error: query: there is no word to look for" in result.stderr
-        assert "* stands for all that the filters leave" in result.stderr
+        assert "Error: query: the query has no word to search for" in result.stderr
+        assert "* matches everything that passes the filters" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--modified-after", "x"], "Error: --modified-after: 'x' is no date"),
+        (["--modified-after", "x"], "Error: --modified-after: 'x' is not a valid date"),
         (["--type", "metho"], "Did you mean method or section"),
         (["--ext", "/(/"], "Use an extension such as py"),
         (["--loops", "1", "--path", "/elsewhere"], "Error: --path: '/elsewhere' is not in the"),
-        (["--backend", "sqlite"], "Run `cleats sqlite build` first, or leave --backend out."),
+        (["--backend", "sqlite"], "Run `cleats sqlite build` first, or omit --backend."),
     ],
 )
 def test_an_error_speaks_the_language_of_the_command_line(

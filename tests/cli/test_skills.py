@@ -51,7 +51,7 @@ def test_list_tells_of_what_could_not_be_loaded(shell: Shell, project: Path) -> 
     ran = shell.run("skills", "list")
 
     assert ran.returncode == 0
-    assert "No skills were found. `cleats skills new NAME` writes one." in ran.stdout
+    assert "No skills found. Run `cleats skills new NAME` to create one." in ran.stdout
     assert "it has no front matter" in ran.stderr
 
 
@@ -200,7 +200,7 @@ def test_new_says_where_it_could_not_write_and_what_to_do(shell: Shell, project:
 
     assert process.returncode == 1
     assert "Errno" not in process.stderr
-    assert "--dir, or --user, writes it elsewhere." in process.stderr
+    assert "Use --dir or --user to create it elsewhere." in process.stderr
 
 
 def test_new_writes_a_skill_that_validate_accepts(shell: Shell, project: Path) -> None:
@@ -257,7 +257,7 @@ def test_validate_with_nothing_to_check_is_a_usage_error(shell: Shell, project: 
         ("\tname: pdf\n\tdescription: d", "a tab indents a line (line 2) Indent with spaces;"),
         ("name: UPPER Case!\ndescription: d", "folder's 'pdf' Call both 'upper-case'."),
         ("name: xls\ndescription: d", "Rename the folder to 'xls', or the skill to 'pdf'."),
-        ("name: pdf\nname: pdf\ndescription: d", "'name' is there twice Keep one of the two."),
+        ("name: pdf\nname: pdf\ndescription: d", "'name' occurs twice Keep one of the two."),
         ("name: pdf\ndescription: !x d", "tag '!x' (line 3) Remove the tag; a text that"),
         ("name: pdf\ndescription: d\nmetadata:\n  1: d", "key '1' is not text Put the key in"),
         ("name: pdf\ndescription: d\nmodel: big", "only Claude Code knows 'model'"),

@@ -85,14 +85,14 @@ def test_what_is_wrong_is_said_on_stderr(shell: Shell, project: Path) -> None:
     empty = shell.run("triage", "list")
 
     assert (missing.returncode, broken.returncode, unknown.returncode) == (1, 2, 1)
-    assert missing.stderr.startswith("Error: FILE: there is no file ")
+    assert missing.stderr.startswith("Error: FILE: the file ")
     assert "is not JSON" in broken.stderr
     assert meta.returncode == 2
     assert "KEY=TEXT" in meta.stderr
     assert unknown.stderr == (
-        "Error: FINDING: there is no record '0000'\n`cleats triage list` shows the ids of findings.\n"
+        "Error: FINDING: no record has the id '0000'\n`cleats triage list` shows the ids of findings.\n"
     )
-    assert empty.stdout == "No findings. `cleats triage ingest` takes them in.\n"
+    assert empty.stdout == "No findings. Run `cleats triage ingest` to import some.\n"
 
 
 def test_a_report_of_another_format_leaves_with_two_and_a_clean_one_says_so(shell: Shell, project: Path) -> None:

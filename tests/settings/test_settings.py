@@ -165,7 +165,7 @@ def test_an_unknown_name_in_a_file_is_refused_with_the_nearest_one(home: UserHom
     with pytest.raises(SettingError) as caught:
         home.load()
 
-    expected = f"{path}: there is no setting 'concurency'; did you mean 'concurrency'?"
+    expected = f"{path}: unknown setting 'concurency'; did you mean 'concurrency'?"
     assert str(caught.value) == expected
 
 
@@ -197,7 +197,7 @@ def test_a_file_that_is_no_text_is_refused_by_its_path(home: UserHome) -> None:
         ("drain", "nan", "expected a number that is zero or more, not 'nan'"),
         ("log_level", "loud", "expected one of debug, info, warning, error, not 'loud'"),
         ("cache_dir", 5, "expected text, not 5"),
-        ("cache_dir", "~nobody-here/x", "nobody here has the home folder of '~nobody-here/x'"),
+        ("cache_dir", "~nobody-here/x", "cannot expand the home folder in '~nobody-here/x': no such user"),
         ("otlp_endpoint", ["x"], "expected text, not ['x']"),
         ("timeouts", "search", "expected name=seconds,…, not 'search'"),
         ("timeouts", "=3", "expected name=seconds,…, not '=3'"),

@@ -212,7 +212,7 @@ def test_tools_and_doctor_say_where_a_toolset_is_from(host: CliHost) -> None:
         ("import no_such_module", "does not load: ModuleNotFoundError: No module named"),
         ("raise SystemExit(3)", "does not load: SystemExit: 3 ("),
         ("def toolset(settings): return 1 / 0", "ZeroDivisionError: division by zero ("),
-        ("def toolset(settings): return [tool()]", "is no Toolset but list"),
+        ("def toolset(settings): return [tool()]", "is not a Toolset but a list"),
         ("NAME = 'other'", "it calls itself 'other'"),
         (
             "make = toolset\ndef toolset(s): return make(s, schema_version='1')",
@@ -300,10 +300,10 @@ def test_a_name_of_ours_stays_ours(host: CliHost, caplog: pytest.LogCaptureFixtu
 
     assert "validate_asset" in tools_text
     assert "Be there." not in tools_text
-    message = "toolset 'assets' of acme-assets 1.2 is skipped: the name is ours"
+    message = "toolset 'assets' of acme-assets 1.2 is skipped: a built-in toolset has this name"
     assert message in caplog.messages
     assert doctor.exit_code == 1
-    assert "toolset 'assets' of acme-assets 1.2 is never served: the name is ours" in doctor.stdout
+    assert "toolset 'assets' of acme-assets 1.2 is not served: a built-in toolset has this name" in doctor.stdout
 
 
 def test_two_packages_with_one_name_are_both_named(host: CliHost) -> None:
@@ -324,7 +324,7 @@ def test_a_toolset_of_ours_has_no_contract_of_its_own_and_a_stranger_has_none(ho
 
     assert [result.exit_code for result in (own_result, nobody, both)] == [2, 2, 2]
     assert "code is part of our own contract; leave --toolset out" in own_result.stderr
-    assert "There is no toolset 'nobody'; there are: code, " in nobody.stderr
+    assert "Unknown toolset 'nobody'. Known toolsets: code, " in nobody.stderr
     assert "--toolset is only for what is installed here" in both.stderr
 
 
@@ -344,33 +344,36 @@ def build_wave_tool(name: str = "wave", **changes: Any) -> Tool:
 @pytest.mark.parametrize(
     ("toolset", "expected_flaws"),
     [
-        (build_toolset(build_wave_tool(), name="2 waves"), ["'2 waves' is no name for a toolset"]),
+        (build_toolset(build_wave_tool(), name="2 waves"), ["'2 waves' is not a valid name of a toolset"]),
         (build_toolset(build_wave_tool(), purpose=""), ["it has no purpose"]),
         (build_toolset(), ["it has no tools"]),
         (build_toolset(build_wave_tool(), build_wave_tool()), ["2 of its tools are called 'wave'"]),
-        (build_toolset(build_wave_tool(aliases=(Alias("old wave", "1"),))), ["'old wave' is no name for a tool"]),
+        (
+            build_toolset(build_wave_tool(aliases=(Alias("old wave", "1"),))),
+            ["'old wave' is not a valid name of a tool"],
+        ),
         (build_toolset(build_wave_tool(description="")), ["wave: it has no description"]),
         (build_toolset(build_wave_tool(version=0)), ["wave: its version is 0, and the first one is 1"]),
         (build_toolset(build_wave_tool(timeout=0)), ["wave: its timeout is 0 s"]),
-        (build_toolset(build_wave_tool(errors=("NOT_FOUND",))), ["wave: 'NOT_FOUND' is no error code"]),
+        (build_toolset(build_wave_tool(errors=("NOT_FOUND",))), ["wave: 'NOT_FOUND' is not an error code"]),
         (build_toolset(build_wave_tool(output=None)), ["wave: it has no output schema"]),
         (build_toolset(build_wave_tool(output=None, payload=CONTENT)), []),
         (
             build_toolset(build_wave_tool(output={"type": "string"})),
-            ["wave: its output schema is not that of an object"],
+            ["wave: its output schema does not describe an object"],
         ),
         (
             build_toolset(build_wave_tool(output={"type": "object", "properties": 3})),
-            ['wave: its output schema is none: 3 is not of type "object"'],
+            ['wave: its output schema is invalid: 3 is not of type "object"'],
         ),
-        (build_toolset(build_wave_tool(input={})), ["wave: its input schema is not that of an object"]),
+        (build_toolset(build_wave_tool(input={})), ["wave: its input schema does not describe an object"]),
         (
             build_toolset(build_wave_tool(input={"type": "object"})),
-            ["wave: its input schema is open, and unknown arguments would be ignored"],
+            ["wave: its input schema allows unknown arguments; set additionalProperties to false"],
         ),
         (
             build_toolset(build_wave_tool(input={**arguments(), "properties": {"a": 3}})),
-            ['wave: its input schema is none: 3 is not of types "boolean", "object"'],
+            ['wave: its input schema is invalid: 3 is not of types "boolean", "object"'],
         ),
         (
             build_toolset(build_wave_tool(examples=({"arguments": {"a": 1}},))),

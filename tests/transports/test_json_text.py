@@ -50,7 +50,7 @@ def test_what_is_wrong_before_a_surrogate_or_without_one_is_not_laid_on_it(text:
 def test_a_text_that_is_not_utf8_or_too_deep_or_marked_is_called_so() -> None:
     assert read_decode_error(b'{"a":"\xff"}') == "invalid UTF-8 (byte 6)"
     assert read_decode_error(b"[" * 201) == "nested too deeply"
-    assert read_decode_error(b"\xef\xbb\xbf{}") == "it begins with a byte order mark"
+    assert read_decode_error(b"\xef\xbb\xbf{}") == "it starts with a byte order mark"
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(), st.lists))

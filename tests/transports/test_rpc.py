@@ -462,7 +462,7 @@ def test_no_ready_file_is_made_when_the_folders_are_not_there(tmp_path: Path) ->
         assert peer.wait_for_exit() == 2
 
     assert not (tmp_path / "ready").exists()
-    assert peer.stderr.decode() == "Error: SYN_SCHEMAS_DIR: there is no folder 'nowhere'\n"
+    assert peer.stderr.decode() == "Error: SYN_SCHEMAS_DIR: the folder 'nowhere' does not exist\n"
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def read_document(path: str) -> Any:
     try:
         content = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
     except FileNotFoundError:
-        raise UnreadableFile("there is no such file", "file_not_found", "io_error") from None
+        raise UnreadableFile("the file does not exist", "file_not_found", "io_error") from None
     except (OSError, ValueError):  # ValueError: the path contains a NUL
         raise UnreadableFile("it cannot be read", "read_failed", "io_error") from None
     if path.lower().endswith((".jsonc", *YAML_SUFFIXES)):
@@ -107,7 +107,7 @@ def _decode_text(path: str, content: bytes) -> Any:
     except (ValueError, TypeError) as error:
         kind = "YAML" if path.lower().endswith(YAML_SUFFIXES) else "JSON with comments"
         reason = " ".join(str(error).split())
-        raise UnreadableFile(f"it is no {kind} ({reason})", f"decode_error: {reason}") from None
+        raise UnreadableFile(f"it is not valid {kind} ({reason})", f"decode_error: {reason}") from None
 
 
 def _load_yaml(text: str) -> Any:
@@ -147,7 +147,7 @@ def _explain_json_error(content: bytes, error: InvalidJsonError) -> UnreadableFi
         return UnreadableFile("it is not UTF-8", "not_utf8")
     except RecursionError:
         return UnreadableFile("it is nested too deeply", "nested_too_deeply")
-    return UnreadableFile(f"it is no JSON ({place})", f"json_decode_error: {place}")
+    return UnreadableFile(f"it is not valid JSON ({place})", f"json_decode_error: {place}")
 
 
 def check_file(judge: AssetValidator, file: AssetFile, schema: str | None, *, is_asset: bool = False) -> AssetCheck:
@@ -196,8 +196,8 @@ def render_report(checks: Sequence[AssetCheck], judge: AssetValidator) -> Iterat
     yield _summarize_checks(checks)
     has_unknown_schema = any(_UNKNOWN_SCHEMA_ERROR in file_check.payload.get("errors", ()) for file_check in checks)
     if has_unknown_schema or {file_check.state for file_check in checks} == {"no schema"}:
-        schema_names = ", ".join(judge.usable_names) or "none; --schemas DIR says where they are"
-        yield f"--schema NAME says which schema to use. There are: {schema_names}."
+        schema_names = ", ".join(judge.usable_names) or "none; give their folder with --schemas DIR"
+        yield f"Choose the schema with --schema NAME. Known schemas: {schema_names}."
 
 
 def _describe_unusable_schema(judge: AssetValidator, schema: str) -> str:
@@ -206,7 +206,7 @@ def _describe_unusable_schema(judge: AssetValidator, schema: str) -> str:
         return ""
     if (reason := judge.broken_schemas.get(schema_names.resolve_alias(schema))) is not None:
         return f"the schema {schema!r} cannot be used: {reason}"
-    return f"there is no schema {schema!r}"
+    return f"unknown schema {schema!r}"
 
 
 def _summarize_checks(checks: Sequence[AssetCheck]) -> str:
@@ -216,7 +216,7 @@ def _summarize_checks(checks: Sequence[AssetCheck]) -> str:
     total = len(checks)
     counts["without a schema"] = counts.pop("no schema")
     parts = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    return f"{format_count(total, 'file')}: {parts or 'there is no file to check'}"
+    return f"{format_count(total, 'file')}: {parts or 'no file to check'}"
 
 
 def build_json_report(checks: Sequence[AssetCheck]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _load_validator(settings: Settings, schema: str | None, schemas: str | None)
     if schema is None or schemas is not None or not schema.endswith(".json"):
         return _load_assets(settings, schemas).validator, schema
     if not Path(schema).expanduser().is_file():
-        raise UnusableInput(f"--schema: there is no file {schema!r}")
+        raise UnusableInput(f"--schema: the file {schema!r} does not exist")
     try:
         schema_files, documents = library.read_schema_tree(Path(schema).expanduser())
     except library.UnusableFileError as error:
@@ -55,7 +55,7 @@ def _load_validator(settings: Settings, schema: str | None, schemas: str | None)
 def _load_assets(settings: Settings, schemas: str | None, examples: str | None = None) -> AssetTools:
     for option, folder in (("--schemas", schemas), ("--examples", examples)):
         if folder and not Path(folder).expanduser().is_dir():
-            raise UnusableInput(f"{option}: there is no folder {folder!r}")
+            raise UnusableInput(f"{option}: the folder {folder!r} does not exist")
     schemas_dir = settings.assets.schemas_dir if schemas is None else schemas
     examples_dir = settings.assets.examples_dir if examples is None else examples
     return load_assets(replace_settings(settings, schemas_dir=schemas_dir, examples_dir=examples_dir))
@@ -85,7 +85,7 @@ def list_(settings: Settings, *, schemas: str | None, examples: str | None, as_j
     for name, reason in asset_tools.validator.broken_schemas.items():
         click.echo(f"{name} cannot be used: {reason}", err=True)
     if not answer["schemas"]:
-        click.echo("--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are.", err=True)
+        click.echo("Give the folder of the schemas with --schemas DIR or SYN_SCHEMAS_DIR.", err=True)
 
 
 @assets.command()
@@ -115,8 +115,8 @@ def show(settings: Settings, name: str, *, schemas: str | None, examples: str | 
     close_matches = ", ".join(get_close_matches(name, known_names, n=3))
     advice = f"Did you mean: {close_matches}?" if close_matches else "See: cleats assets list"
     if not known_names:
-        advice = "--schemas DIR, or SYN_SCHEMAS_DIR, says where schemas are."
-    click.echo(f"There is no schema and no example {name!r}. {advice}", err=True)
+        advice = "Give the folder of the schemas with --schemas DIR or SYN_SCHEMAS_DIR."
+    click.echo(f"No schema or example is named {name!r}. {advice}", err=True)
     sys.exit(1)
 
 
@@ -207,7 +207,7 @@ def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | 
     answer = _call_handler(asset_tools.populate_backend, asset=asset, validate_first=not no_validate)
     _print_json_line(answer)
     if answer.get("detail") == "backend disabled":
-        click.echo("SYN_BACKEND_URL says where the backend is.", err=True)
+        click.echo("Set SYN_BACKEND_URL to the address of the backend.", err=True)
     sys.exit(0 if answer["ok"] else 1)
 
 

@@ -79,7 +79,7 @@ def _print_and_exit(
 ) -> None:
     print_answer(answer, lambda _answer: _render_removals(answer, removals))
     for failure in () if is_json_requested() else failures:
-        click.echo(f"  {_describe_root(failure)} stays: {failure['problem']}.", err=True)
+        click.echo(f"  {_describe_root(failure)} was not removed: {failure['problem']}.", err=True)
     sys.exit(1 if failures else 0)
 
 
@@ -126,7 +126,7 @@ def _render_report(report: Mapping[str, Any]) -> Iterator[str]:
     yield style_heading(f"{overall['cacheRoot']}: {format_bytes(overall['totalBytes'])}")
     index_rows = []
     for index in report["allRepos"]:
-        suffix = "" if index["rootExists"] or not index["root"] else " (does not exist any more)"
+        suffix = "" if index["rootExists"] or not index["root"] else " (no longer exists)"
         date = (index["publishedAt"] or "")[:10]
         index_rows.append((format_bytes(index["bytes"]), date, _describe_root(index) + suffix))
     yield format_columns(index_rows) if index_rows else "  no indexes"

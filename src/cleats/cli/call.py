@@ -128,7 +128,7 @@ async def _dispatch_call(
     except Exception:
         if outcome is None:
             raise
-        log.exception("call.stop tool=%s: answered, but its toolset did not stop well", name)
+        log.exception("call.stop tool=%s: the call was answered, but its toolset failed to stop", name)
     if (tool := dispatcher.registry.get(name)) is not None:
         return CallResult(request, outcome, tool.payload, "")
     return CallResult(request, outcome, ENVELOPE, suggest_tool_names(dispatcher.registry, name).strip())
@@ -140,7 +140,7 @@ def _has_tool(toolset: Toolset, name: str) -> bool:
 
 async def _cancel_on_shutdown(stop: Shutdown, request: ToolCall, progress_printer: ProgressPrinter) -> None:
     await stop.requested.wait()
-    progress_printer.print_line("cancelling; Ctrl-C again leaves at once")
+    progress_printer.print_line("Cancelling; press Ctrl-C again to exit at once")
     request.cancel()
 
 
@@ -168,7 +168,7 @@ def _parse_arguments(text: str) -> dict[str, Any]:
         raise click.UsageError(f"{text[1:]}: {error.strerror}") from None
     except InvalidJsonError as error:
         hint = " Use --arg for NAME=VALUE." if re.match(r"\w+=", text) else ""
-        raise click.UsageError(f"The arguments are not JSON: {error}.{hint}") from None
+        raise click.UsageError(f"The arguments are not valid JSON: {error}.{hint}") from None
     if not isinstance(value, dict):
         raise click.UsageError('The arguments must be a JSON object, such as {"name": "value"}.')
     return value
@@ -212,8 +212,8 @@ def _suggest_next_step(result: CallResult, *, verbose: int) -> Sequence[str]:
         case Rejected(error) if error.code is ErrorCode.INVALID_REQUEST:
             return [f"`cleats tools --show {result.call.tool}` lists the arguments."]
         case Failed(error) if error.code is ErrorCode.INTERNAL and not verbose:
-            return ["With -v the trace is shown."]
+            return ["-v shows the traceback."]
         case Failed(error) if error.code is ErrorCode.TOOL_TIMEOUT:
-            return [f"CLEATS_TIMEOUTS={result.call.tool}=SECONDS gives it more time."]
+            return [f"Set CLEATS_TIMEOUTS={result.call.tool}=SECONDS to give it more time."]
         case Cancelled() | _:
             return []

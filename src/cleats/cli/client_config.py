@@ -78,7 +78,7 @@ def client_config(client: str | None, *, as_json: bool, **choices: Any) -> None:
         _print_clients(choices, as_json=as_json)
         return
     if client not in CLIENTS_BY_NAME:
-        raise click.UsageError(f"There is no client {client!r} here; there are: {', '.join(CLIENTS_BY_NAME)}.")
+        raise click.UsageError(f"Unknown client {client!r}. Known clients: {', '.join(CLIENTS_BY_NAME)}.")
     selected_client = CLIENTS_BY_NAME[client]
     server_command = choose_server(selected_client, **choices)
     if as_json:
@@ -117,9 +117,9 @@ def _list_files(client: McpClient) -> dict[str, str]:
 
 def _render_guidance(client: McpClient, server_command: ServerCommand) -> str:
     rows = [(path, purpose) for purpose, path in _list_files(client).items()]
-    lines = [f"{client.title}: put this into", format_columns(rows)]
+    lines = [f"{client.title}: add this to", format_columns(rows)]
     if client.add_command:
-        lines += ["or let it do so itself:", f"  {_format_add_command(client, server_command)}"]
+        lines += ["or let the client do it:", f"  {_format_add_command(client, server_command)}"]
     return "\n".join([*lines, client.after, ""])
 
 

@@ -21,6 +21,7 @@ from cleats.cli import settings_loader
 from cleats.cli.output import echo_json, format_bytes, format_columns, format_count, style_heading
 from cleats.contract.versions import PROTOCOL_VERSION, SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.capabilities import CAPABILITIES, find_lint_root
+from cleats.runtime.installation import format_install_command, format_reinstall_command
 from cleats.settings import SETTINGS_BY_NAME, SettingError, Settings, SettingsSource, get_setting
 
 FOLDER_SETTINGS = ("cache_dir", "data_dir")
@@ -144,7 +145,7 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Ro
     """Examine this machine as the current process sees it; return the JSON report."""
     libraries = list(_list_libraries())
     problems = [
-        _problem(f"{library['name']} is not installed", f"pip install '{library['name']}{library['wanted']}'")
+        _problem(f"{library['name']} is not installed", format_install_command(library["name"] + library["wanted"]))
         for library in libraries
         if library["version"] is None
     ]
@@ -153,7 +154,7 @@ def examine_machine(environ: Mapping[str, str], start: Path | None = None) -> Ro
         sources = settings_loader.read_sources(environ, start)
         settings = settings_loader.load_settings(environ, start)
     except SettingError as error:
-        problems.append(_problem(str(error), "Correct it; docs/settings.md has every setting."))
+        problems.append(_problem(str(error), "Fix the value; docs/settings.md lists every setting."))
     tools_by_toolset = dict(_list_toolset_tools(settings, problems)) if settings and not problems else {}
     toolsets = {name: None if tool_names is None else len(tool_names) for name, tool_names in tools_by_toolset.items()}
     folders = [_check_folder(name, get_setting(settings, name)) for name in FOLDER_SETTINGS if settings]
@@ -210,20 +211,22 @@ def _list_toolset_tools(settings: Settings, problems: list[Row]) -> Iterator[tup
     try:
         from cleats import app  # noqa: PLC0415 - a library that is broken shows here
     except ImportError as error:
-        problems.append(_problem(f"an import fails: {error}", "Install Cleats anew."))
+        problems.append(
+            _problem(f"A library cannot be imported: {error}", f"Reinstall Cleats: {format_reinstall_command()}")
+        )
         return
     for name in app.list_toolset_names():
         try:
             yield name, [tool.name for tool in app.build_registry(settings, [name])]
         except Exception as error:  # noqa: BLE001 - any error belongs in the report
             message = str(error) if str(error).startswith("toolset ") else f"toolset {name}: {error}"
-            problems.append(_problem(message, f"Or serve without {name}."))
+            problems.append(_problem(message, f"Fix it, or serve without {name}."))
             yield name, None
     from cleats.toolsets.plugins import describe_packages, installed_toolsets  # noqa: PLC0415 - as above
 
     for name in (name for name in installed_toolsets() if name in app.BUILTIN_TOOLSETS):
-        message = f"toolset {name!r} of {describe_packages(name)} is never served: the name is ours"
-        problems.append(_problem(message, "It needs another name; uninstall it until it has one."))
+        message = f"toolset {name!r} of {describe_packages(name)} is not served: a built-in toolset has this name"
+        problems.append(_problem(message, "Uninstall the package, or use a version with another name."))
 
 
 def _map_packages(toolsets: Iterable[str]) -> dict[str, str]:
@@ -269,18 +272,16 @@ def _check_folder(name: str, path: Path) -> Row:
 def _find_folder_problems(name: str, path: str, *, writable: bool, free: int, **_facts: Any) -> Iterator[Row]:
     variable = SETTINGS_BY_NAME[name].variable
     if not writable:
-        yield _problem(f"{name}: {path} cannot be written to", f"Set {variable} to a folder that can.")
+        yield _problem(f"{name}: {path} cannot be written to", f"Set {variable} to a writable folder.")
     elif free < MIN_FREE_BYTES:
-        remedy = f"Make room, or set {variable} to a folder on another one."
+        remedy = f"Free some space, or set {variable} to a folder on another disk."
         yield _problem(f"{name}: the disk of {path} is full", remedy)
 
 
 def _collect_notes(environ: Mapping[str, str], settings: Settings | None) -> Iterator[str]:
-    variable_names = [setting.variable for setting in SETTINGS_BY_NAME.values()]
-    for name in settings_loader.find_unknown_variables(environ):
-        yield f"{name} is set, but there is no such setting.{_suggest_name(name, variable_names)}"
+    yield from settings_loader.describe_unknown_variables(environ)
     if settings and settings.otlp_endpoint and _find_version("opentelemetry-sdk") is None:
-        yield "otlp_endpoint is set, but nothing here can send to it; see Capabilities."
+        yield "otlp_endpoint is set, but the exporter is not installed; see Capabilities."
 
 
 def _note_unknown_timeouts(
@@ -292,7 +293,7 @@ def _note_unknown_timeouts(
     known_tools = [tool for toolset_tools in tools_by_toolset.values() for tool in toolset_tools or ()]
     for name in settings.timeouts:
         if name not in known_tools:
-            yield f"timeouts: there is no tool {name!r}.{_suggest_name(name, known_tools)}"
+            yield f"timeouts: unknown tool {name!r}.{_suggest_name(name, known_tools)}"
 
 
 def _note_unusable_assets(settings: Settings) -> Iterator[str]:

@@ -41,7 +41,7 @@ class DefaultBuildGroup(click.Group):
             close_matches = get_close_matches(args[0], self.commands, n=1) if args else []
             if close_matches and not ctx.resilient_parsing and not Path(args[0]).exists():
                 suggestion = f"{ctx.command_path} {close_matches[0]}"
-                ctx.fail(f"There is no folder {args[0]!r}; did you mean '{suggestion}'?")
+                ctx.fail(f"The folder {args[0]!r} does not exist. Did you mean '{suggestion}'?")
             args = ["build", *args]
         return super().parse_args(ctx, args)
 
@@ -201,11 +201,11 @@ def status(settings: Settings, path: str | None, *, skipped: bool) -> None:
         echo_json(answer)
     elif not answer["index"]["exists"]:
         old = " that this version can read" if answer["index"]["outdated"] else ""
-        click.echo(f"{repository.root} has no index{old}. `cleats index` makes one.")
+        click.echo(f"{repository.root} has no index{old}. Run `cleats index` to build one.")
     elif skipped:
         rows = [(file["reason"], file["path"], file["detail"]) for file in answer["index"]["skipped"]]
         table = format_columns([("WHY", "WHAT", ""), *rows], indent="", cut=True)
-        click.echo(table if rows else "Nothing was left out but what ignore files exclude.")
+        click.echo(table if rows else "No files were skipped, except those that ignore files exclude.")
     else:
         click.echo(_render_status(answer))
         if warning := answer["git"].get("warning"):
@@ -220,7 +220,7 @@ def _render_summary(root: str, report: "BuildReport") -> str:
     total = sum(report.chunks.values())
     if not files.total:
         skipped_line = f"\n  left out  {_format_counts(report.skipped_reasons)}" if report.skipped_reasons else ""
-        return f"There is nothing to index in {style_heading(root)}.{skipped_line}"
+        return f"Nothing to index in {style_heading(root)}.{skipped_line}"
     if not report.published:
         return f"{root} is up to date: {_format_amounts(files.total, records, total)}."
     verbs = ((files.added, "new"), (files.changed, "changed"), (files.removed, "removed"))
@@ -231,7 +231,7 @@ def _render_summary(root: str, report: "BuildReport") -> str:
         format_columns(_content_rows(report.languages, report.chunks, report.skipped_reasons)),
     ]
     if report.problem_count:
-        lines.append(f"Understood only in part: {format_count(report.problem_count, 'file')}:")
+        lines.append(f"Parsed only in part: {format_count(report.problem_count, 'file')}:")
         lines += [f"  {problem.path}: {problem.problem}" for problem in report.problems[:MAX_SUMMARY_ITEMS]]
         if report.problem_count > MAX_SUMMARY_ITEMS:
             lines.append(f"  ... and {report.problem_count - MAX_SUMMARY_ITEMS:,} more")
@@ -276,7 +276,7 @@ def _render_status(answer: Mapping[str, Any]) -> str:
     ]
     lines = [style_heading(answer["repoPath"]), format_columns(rows)]
     if index_facts["problemCount"]:
-        lines.append(f"  understood only in part: {format_count(index_facts['problemCount'], 'file')}")
+        lines.append(f"  parsed only in part: {format_count(index_facts['problemCount'], 'file')}")
     return "\n".join(lines)
 
 
@@ -299,4 +299,4 @@ def _describe_freshness(answer: Mapping[str, Any]) -> str:
     reasons += ["built by another version of Cleats or with other settings"] * freshness["outgrown"]
     # The only remaining reason is one for which the answer has no field.
     why = ", ".join(reasons) or "git has another part of the history"
-    return f"stale: {why}; `cleats index` brings it up to date"
+    return f"stale: {why}; run `cleats index` to update it"

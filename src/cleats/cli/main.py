@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from cleats.cli.output import choose_color
-from cleats.cli.settings_loader import load_settings
+from cleats.cli.settings_loader import describe_unknown_variables, load_settings
 from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
-from cleats.settings import SettingError
+from cleats.settings import SettingError, Settings
 
 if TYPE_CHECKING:
     from cleats.contract.errors import ToolError
@@ -33,7 +33,7 @@ COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("cleats.cli.serve", "Serve toolsets to an agent over stdio."),
     "http": CommandEntry("cleats.cli.serve", "Serve toolsets over HTTP: REST, streams and MCP."),
     "worker": CommandEntry("cleats.cli.serve", "Work for a fleet: drive runs, publish an index."),
-    "token": CommandEntry("cleats.cli.serve", "Make a token for a caller of the HTTP API."),
+    "token": CommandEntry("cleats.cli.serve", "Create a token for the HTTP API."),
     "tools": CommandEntry("cleats.cli.tools", "Show the tools this server has."),
     "call": CommandEntry("cleats.cli.call", "Call one tool and print its answer."),
     "find": CommandEntry("cleats.cli.explore", "Find code by what it does, by name or by message."),
@@ -43,23 +43,42 @@ COMMANDS_BY_NAME: Mapping[str, CommandEntry] = {
     "outline": CommandEntry("cleats.cli.explore", "List the declarations of a file, or map a folder."),
     "index": CommandEntry("cleats.cli.index", "Index a repository, so that it can be searched."),
     "search": CommandEntry("cleats.cli.search", "Find code, documents and comments in an index."),
-    "show": CommandEntry("cleats.cli.repository", "Show lines of a file, and what the index has there."),
-    "artifacts": CommandEntry("cleats.cli.cache", "Say what the indexes of this machine cost."),
-    "cache": CommandEntry("cleats.cli.cache", "Make the cache of indexes smaller, or remove indexes."),
-    "download": CommandEntry("cleats.cli.cache", "Fetch word lists and extensions, and try them."),
-    "sqlite": CommandEntry("cleats.cli.repository", "Make the SQLite index of a repository, or pack it."),
-    "bootstrap": CommandEntry("cleats.cli.repository", "Make a fresh checkout searchable, step by step."),
-    "workspace": CommandEntry("cleats.cli.repository", "Show the repositories that a file names."),
-    "config": CommandEntry("cleats.cli.repository", "Show the settings and what they lead to."),
-    "triage": CommandEntry("cleats.cli.triage", "Keep findings of scanners, and decide about them."),
-    "skills": CommandEntry("cleats.cli.skills", "List, find, check, switch and write skills."),
+    "show": CommandEntry("cleats.cli.repository", "Show lines of a file and what is indexed there."),
+    "artifacts": CommandEntry("cleats.cli.cache", "Show the disk usage of indexes."),
+    "cache": CommandEntry("cleats.cli.cache", "Shrink the cache of indexes, or remove indexes."),
+    "download": CommandEntry("cleats.cli.cache", "Download and test word lists and extensions."),
+    "sqlite": CommandEntry("cleats.cli.repository", "Build or compact the SQLite index of a repository."),
+    "bootstrap": CommandEntry("cleats.cli.repository", "Prepare a fresh checkout for search, step by step."),
+    "workspace": CommandEntry("cleats.cli.repository", "Show the repositories of a workspace file."),
+    "config": CommandEntry("cleats.cli.repository", "Show the settings and the paths in use."),
+    "triage": CommandEntry("cleats.cli.triage", "Store findings of scanners and decisions about them."),
+    "skills": CommandEntry("cleats.cli.skills", "List, search, validate, enable and create skills."),
     "assets": CommandEntry("cleats.cli.assets", "Validate, compare and publish assets."),
     "launch": CommandEntry("cleats.cli.launch.commands", "Write, check and publish the pages of a product."),
     "contract": CommandEntry("cleats.cli.contract", "Snapshot, compare and check tool contracts."),
-    "doctor": CommandEntry("cleats.cli.doctor", "Say what is installed, what is missing, how to get it."),
+    "doctor": CommandEntry("cleats.cli.doctor", "Check the installation and show what is missing."),
     "install": CommandEntry("cleats.cli.install", "Register this server in an agent client."),
     "client-config": CommandEntry("cleats.cli.client_config", "Print the block that registers this server."),
 }
+
+GUESSES: Mapping[str, Sequence[str]] = {"status": ("index", "status")}
+"""Words that people try first, and the commands that they run."""
+
+ADVICE_BY_GUESS: Mapping[str, str] = {
+    "list": "`cleats tools`, `cleats skills list`, `cleats assets list` or `cleats launch list`",
+    "build": "`cleats index`",
+    "init": "`cleats index` to index this repository, or `cleats install` to register with an agent",
+    "setup": "`cleats install`",
+    "start": "`cleats serve`, or `cleats launch start`",
+    "run": "`cleats serve`, or `cleats call TOOL`",
+    "mcp": "`cleats serve`",
+    "check": "`cleats doctor`, `cleats skills validate` or `cleats contract check`",
+    "validate": "`cleats assets validate` or `cleats skills validate`",
+    "settings": "`cleats config`",
+}
+"""Words that could mean several commands, and which ones."""
+
+VERSION_TEXT = f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})"
 
 COMMANDS_WITHOUT_SETTINGS = frozenset({"doctor", "install", "client-config"})
 """The commands that must work even if a setting is wrong."""
@@ -145,9 +164,27 @@ class LazyCommandGroup(click.Group):
             ctx.fail(_ONE_PATH_MESSAGE)
         if ctx.resilient_parsing:  # a shell asks what could come next
             return super().resolve_command(ctx, args)
+        args = self._resolve_guess(ctx, args)
         if args[0] not in COMMANDS_BY_NAME and (close_matches := get_close_matches(args[0], COMMANDS_BY_NAME, n=1)):
-            ctx.fail(f"There is no command {args[0]!r}; did you mean {close_matches[0]!r}?")
+            ctx.fail(f"Unknown command {args[0]!r}. Did you mean {close_matches[0]!r}?")
         return super().resolve_command(ctx, args)
+
+    def _resolve_guess(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the words of the command that a first guess means; answer `help` and `version` at once."""
+        match args:
+            case ["version"]:
+                click.echo(VERSION_TEXT)
+                ctx.exit()
+            case ["help"]:
+                click.echo(ctx.get_help(), color=ctx.color)
+                ctx.exit()
+            case ["help", *words]:
+                return [*words, "--help"]
+            case [guess, *rest] if guess in GUESSES:
+                return [*GUESSES[guess], *rest]
+            case [guess, *_] if guess in ADVICE_BY_GUESS:
+                ctx.fail(f"Unknown command {guess!r}. Use {ADVICE_BY_GUESS[guess]}.")
+        return args
 
     def invoke(self, ctx: click.Context) -> Any:
         with _exit_quietly(), _report_errors(as_json=ctx.meta[_JSON_META_KEY]):
@@ -177,7 +214,7 @@ _ONE_PATH_MESSAGE = "--validate takes one PATH and nothing else; `cleats assets 
     subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(TOOLING_VERSION, message=f"cleats {TOOLING_VERSION} (contract {SCHEMA_VERSION})")
+@click.version_option(TOOLING_VERSION, message=VERSION_TEXT)
 @click.option(
     "--validate",
     metavar="PATH",
@@ -205,9 +242,16 @@ def cli(ctx: click.Context, validate: Sequence[str]) -> None:
 
         if len(validate) != 1:
             ctx.fail(_ONE_PATH_MESSAGE if validate else "Missing command.")
-        ctx.exit(validate_file(load_settings(os.environ), validate[0]))
+        ctx.exit(validate_file(_load_reported_settings(), validate[0]))
     if ctx.invoked_subcommand not in COMMANDS_WITHOUT_SETTINGS:
-        ctx.obj = load_settings(os.environ)
+        ctx.obj = _load_reported_settings()
+
+
+def _load_reported_settings() -> Settings:
+    """Load the settings and report misspelt variables on stderr, because stdout is for answers."""
+    for warning in describe_unknown_variables(os.environ):
+        click.echo(f"Warning: {warning}", err=True)
+    return load_settings(os.environ)
 
 
 def main() -> None:
@@ -240,6 +284,6 @@ def _run_command() -> None:
         if wants_json(sys.argv):
             print_error_as_json(failure)
         click.echo(f"Error: {failure.message}{code_text}", err=True)
-        default_hint = "`cleats doctor` may know why; CLEATS_LOG_LEVEL=debug shows where."
+        default_hint = "Run `cleats doctor` to check the installation; CLEATS_LOG_LEVEL=debug shows the traceback."
         click.echo(failure.hint or default_hint, err=True)
         sys.exit(click.UsageError.exit_code)

@@ -63,7 +63,7 @@ def show(settings: Settings, /, place: str, *, repo: str | None, **option_values
     else:
         click.echo(answer["text"], nl=False)
     if answer["truncated"]:
-        click.echo(f"... cut after line {answer['endLine']:,}; --max-bytes gives more.", err=True)
+        click.echo(f"... cut after line {answer['endLine']:,}; raise --max-bytes to see more.", err=True)
 
 
 def _parse_location(location: str) -> tuple[str, int | None, int | None]:
@@ -280,6 +280,6 @@ def _describe_packing(answer: Mapping[str, Any], *, dry_run: bool) -> Iterator[s
         would = "would be" if dry_run else "is"
         yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} pieces."
     else:
-        yield f"{answer['repoPath']}: {before}, nothing to gain."
+        yield f"{answer['repoPath']}: {before}, already compact."
     if answer["backupPath"]:
-        yield f"As it was: {answer['backupPath']}"
+        yield f"Backup: {answer['backupPath']}"

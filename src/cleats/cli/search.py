@@ -165,7 +165,7 @@ def _run_search(settings: Settings, tool_arguments: dict[str, Any]) -> tuple[dic
         freshness, _ = check_generation(repository.root, lease, indexes.options)
     if not freshness.is_stale:
         return answer, ""
-    return answer, f"The index is not up to date: {freshness}. --refresh brings it up to date first."
+    return answer, f"The index is not up to date: {freshness}. Use --refresh to update it first."
 
 
 def _refresh_index(indexes: "Indexes", repository: "Repository") -> None:
@@ -195,14 +195,14 @@ def explain_no_hits(answer: Mapping[str, Any], tool_arguments: Mapping[str, Any]
     stats = answer["stats"]
     if stats.get("branchMatch") is False:
         index_branch = stats["branch"] or "no branch"
-        return f"Nothing: the index was built on {index_branch}, not on {stats['branchFilter']}."
+        return f"No results: the index was built on {index_branch}, not on {stats['branchFilter']}."
     if not stats["chunks"]:
-        return "Nothing: the index is empty."
+        return "No results: the index is empty."
     if considered_count := sum(stats["considered"].values()):
-        return f"Nothing fits among {considered_count:,} chunks."
+        return f"No match among {considered_count:,} chunks."
     if "filters" not in stats:
-        return f"Nothing: the index has no chunk of --mode {tool_arguments.get('mode', 'both')}."
-    return "\n".join(["Nothing: no chunk passes the filters.", *_describe_filters(stats, tool_arguments)])
+        return f"No results: the index has no chunk of --mode {tool_arguments.get('mode', 'both')}."
+    return "\n".join(["No results: no chunk passes the filters.", *_describe_filters(stats, tool_arguments)])
 
 
 def _describe_filters(stats: Mapping[str, Any], tool_arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _describe_filters(stats: Mapping[str, Any], tool_arguments: Mapping[str, Any
         value = tool_arguments.get(filter_stats["argument"])
         values = value if isinstance(value, list) else [value]
         value_text = "" if value is True else " " + " ".join(map(str, values))
-        chunks = f"{filter_stats['chunks']:,} chunks have it" if filter_stats["chunks"] != 1 else "1 chunk has it"
+        chunks = f"{filter_stats['chunks']:,} chunks match it" if filter_stats["chunks"] != 1 else "1 chunk has it"
         known_values = f"; there is {', '.join(filter_stats['known'])}" if filter_stats.get("known") else ""
         yield f"  {_find_flag(filter_stats['argument'])}{value_text}: {chunks}{known_values}"
 
@@ -234,9 +234,9 @@ def exit_with_search_error(error: ToolError, tool_arguments: Mapping[str, Any]) 
     click.echo(f"Error: {replace_argument_names(error.message, flags)}", err=True)
     hint = error.hint
     if error.code is ErrorCode.NO_INDEX and "backend" in argument_names:
-        hint = "Run `cleats sqlite build` first, or leave --backend out."
+        hint = "Run `cleats sqlite build` first, or omit --backend."
     elif error.code is ErrorCode.NO_INDEX and "--full" in error.hint:
-        hint = "Run `cleats index --full`: an update takes over what it does not read."
+        hint = "Run `cleats index --full`; an update does not read unchanged files."
     elif error.code is ErrorCode.NO_INDEX:
         hint = "Run `cleats index` first, or search with --refresh."
     if hint:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cleats.runtime.server_status import ServerStatus
 
 LEGACY_WIRE_WARNING = (
-    "Deprecated: the legacy wire has no new features and goes in a later release; `cleats serve` without it speaks MCP."
+    "Deprecated: the legacy wire gets no new features and will be removed in a later release. Use `cleats serve` (MCP)."
 )
 
 DEFAULT_PORT = 7345
@@ -67,10 +67,10 @@ def _start_server(
 
         for name in app.find_unknown_toolsets(toolsets):
             toolset_names = ", ".join(app.list_toolset_names())
-            raise click.UsageError(f"there is no toolset {name!r}; there are: {toolset_names}")
+            raise click.UsageError(f"Unknown toolset {name!r}. Known toolsets: {toolset_names}.")
         log_to_stderr(settings.log_level)
         if expects_client and os.isatty(descriptors[0]):
-            click.echo("Waiting for a client on stdin; `cleats client-config` says how.", err=True)
+            click.echo("Waiting for a client on stdin. `cleats client-config` shows how to connect one.", err=True)
         status = ServerStatus()
         tool_names = [name.strip() for name in (tools or "").split(",") if name.strip()]
         served = app.load_toolsets(settings, toolsets, status)
@@ -173,7 +173,7 @@ def _check_bind(settings: Settings, host: str) -> None:
     if not settings.http.token and not settings.http.tokens and not is_local_host(host):
         raise SettingError(
             f"--host {host} can be reached from other machines: "
-            "set CLEATS_HTTP_TOKEN, which callers then must send, or CLEATS_HTTP_TOKENS"
+            "require a token with CLEATS_HTTP_TOKEN or CLEATS_HTTP_TOKENS"
         )
 
 
@@ -184,7 +184,9 @@ def _bind_socket(host: str, port: int) -> "socket.socket":
         return bind_socket(host, port)
     except OSError as error:
         # The text of the error repeats the address, in Python's notation.
-        reason = "it is in use; --port 0 takes a free one" if error.errno == errno.EADDRINUSE else error.strerror
+        reason = (
+            "the port is in use; --port 0 selects a free one" if error.errno == errno.EADDRINUSE else error.strerror
+        )
         raise SettingError(f"cannot listen on {host} port {port}: {reason}") from None
 
 
@@ -223,10 +225,14 @@ def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
     """
     if repo is not None:
         if not (settings.code.index_url or settings.code.opensearch_url):
-            raise SettingError("index_url: say where to publish the index (CLEATS_INDEX_URL, or CLEATS_OPENSEARCH_URL)")
+            raise SettingError(
+                "index_url is not set: set CLEATS_INDEX_URL or CLEATS_OPENSEARCH_URL to publish the index"
+            )
         settings = replace_settings(settings, project_dir=repo.absolute(), index_share="publish")
     if not (settings.database_url and concurrency) and repo is None:
-        raise SettingError("database_url: say which database has the runs (CLEATS_DATABASE_URL), or name a --repo")
+        raise SettingError(
+            "database_url is not set: set CLEATS_DATABASE_URL to the database of the runs, or give --repo"
+        )
     from cleats import app  # noqa: PLC0415
     from cleats.runtime.background_writer import log_to_stderr  # noqa: PLC0415
 
@@ -270,7 +276,7 @@ def new(
     from cleats.transports.http.tokens import AccessToken, format_entry, generate_token, hash_token, is_token_name  # noqa: PLC0415
 
     if not is_token_name(name):
-        raise click.UsageError("NAME may have 64 letters, digits and any of _ . @ -")
+        raise click.UsageError("NAME may have up to 64 characters: letters, digits and _ . @ -")
     secret = generate_token()
     folders = tuple(folder.resolve() for folder in repositories) or None
     limits: dict[str, Any] = {"per_minute": per_minute, "burst": burst}
@@ -279,7 +285,7 @@ def new(
     if as_json:
         click.echo(json.dumps({"token": secret, "entry": entry_text}))
         return
-    notice = "# That is the token, shown this once. Add this to the file of tokens:"
+    notice = "# The token is shown only once. Add this to the file of tokens:"
     click.echo(f"{secret}\n\n{notice}\n{entry_text}", nl=False)
 
 

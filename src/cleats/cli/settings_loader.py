@@ -1,6 +1,6 @@
 """Loading of the settings from the environment, the repository's file and the user's file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def read_sources(environ: Mapping[str, str], start: Path | None = None) -> list[
         repository = find_repository_config(start or _current_folder())
         user = user_config_path(environ) if user_config_path(environ).is_file() else None
     except PermissionError as error:
-        raise SettingError(f"{error.filename}: cannot be looked at; go to a folder that you may enter") from None
+        raise SettingError(f"{error.filename}: permission denied; change to a folder that you can read") from None
     if repository is not None:
         config_sources.append(SettingsSource(str(repository), _read_toml(repository), trusted=False))
     if user is not None:
@@ -79,6 +79,17 @@ def find_unknown_variables(environ: Mapping[str, str]) -> list[str]:
     return sorted(name for name in environ if name.startswith(VARIABLE_PREFIX) and name not in known_variables)
 
 
+def describe_unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence about each variable that looks like a setting but is not, with the nearest one."""
+    for name in find_unknown_variables(environ):
+        from difflib import get_close_matches  # noqa: PLC0415 - hardly ever
+
+        # Names are compared without the prefix, which would make all variables look alike.
+        close_matches = get_close_matches(name.removeprefix(VARIABLE_PREFIX).lower(), SETTINGS_BY_NAME, n=1)
+        suggestion = f" Did you mean {SETTINGS_BY_NAME[close_matches[0]].variable}?" if close_matches else ""
+        yield f"{name} is not a setting and is ignored.{suggestion}"
+
+
 def _read_environment(environ: Mapping[str, str]) -> SettingsSource:
     names_by_variable = {setting.variable: setting.name for setting in SETTINGS_BY_NAME.values()}
     values = {names_by_variable[name]: value for name, value in environ.items() if name in names_by_variable and value}
@@ -93,7 +104,7 @@ def _current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise SettingError("the current folder is gone; change to one that is there") from None
+        raise SettingError("the current folder no longer exists; change to another one") from None
 
 
 def _xdg_folder(environ: Mapping[str, str], name: str, default: Path) -> Path:

@@ -23,8 +23,18 @@ from cleats.toolsets.skills.selection import switch_off, switch_on
 from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
 from cleats.toolsets.skills.sources import list_sources
 
+COMMANDS_BY_GUESS: Mapping[str, str] = {"check": "validate", "find": "search", "show": "info", "create": "new"}
+"""Words that people try first, and the commands that they run."""
 
-@click.group()
+
+class GuessingGroup(click.Group):
+    """A group that also accepts the words that people try first."""
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return super().get_command(ctx, COMMANDS_BY_GUESS.get(name, name))
+
+
+@click.group(cls=GuessingGroup)
 @skill_options
 def skills(settings: Settings) -> None:
     """List, search, validate, enable and create the skills of this machine.
@@ -62,7 +72,7 @@ def list_(settings: Settings, *, everything: bool) -> None:
         echo_json([_skill_as_json(skill, state) for skill, state in skill_states])
         return
     if not skill_states:
-        click.echo("No skills were found. `cleats skills new NAME` writes one.")
+        click.echo("No skills found. Run `cleats skills new NAME` to create one.")
     else:
         rows = [("SKILL", "FROM", "WHAT IT DOES")]
         for skill, state in skill_states:
@@ -107,7 +117,7 @@ def info(settings: Settings, name: str, *, full: bool) -> None:
     facts = [
         ("from", f"{skill.source.label}  ({skill.source.scope})"),
         ("folder", skill.folder),
-        ("uri", skill.uri if skill.publishable else "none: it breaks a rule, see below"),
+        ("uri", skill.uri if skill.publishable else "none: the skill is invalid, see below"),
         ("size", f"{output.format_bytes(skill.stamp.size)}, {format_count(len(files), 'file')}"),
     ]
     click.echo(
@@ -144,7 +154,7 @@ def search(settings: Settings, query: str, *, limit: int) -> None:
         rows = [(match.skill.full_name, match.skill.description) for match in matches]
         click.echo(format_columns(rows, indent="", cut=True))
     else:
-        click.echo("No skill fits. `cleats skills list` shows them all.", err=True)
+        click.echo("No skill matches. `cleats skills list` lists all skills.", err=True)
     sys.exit(0 if matches else 1)
 
 
@@ -171,7 +181,7 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> No
     checked_paths = paths or [Path(source.path) for source in list_sources(settings)]
     files = [file for path in checked_paths for file in _find_skill_files(path)]
     if not files:
-        raise click.UsageError("There is no SKILL.md here.")
+        raise click.UsageError("No SKILL.md found.")
     findings = {file: validate_skill(file) for file in files}
     failing = {"error", "warning"} if strict else {"error"}
     failed = any(problem.severity in failing for problems in findings.values() for problem in problems)
@@ -211,7 +221,7 @@ def disable(settings: Settings, names: tuple[str, ...]) -> None:
     for skill in chosen:
         click.echo(f"{skill.full_name} is off. Running servers notice within half a minute.")
     for skill in already_disabled:
-        click.echo(f"{skill.full_name} is off already.")
+        click.echo(f"{skill.full_name} is already off.")
 
 
 @skills.command()
@@ -230,7 +240,7 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
     for name in dict.fromkeys(skill.full_name for skill in disabled_skills):
         click.echo(f"{name} is on. Running servers notice within half a minute.")
     for skill in already_enabled:
-        click.echo(f"{skill.full_name} is on already.")
+        click.echo(f"{skill.full_name} is already on.")
 
 
 @skills.command()
@@ -255,7 +265,7 @@ def new(settings: Settings, name: str, *, description: str, user: bool, folder: 
     except BadSkillError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        message = f"{error.filename}: {error.strerror}. --dir, or --user, writes it elsewhere."
+        message = f"{error.filename}: {error.strerror}. Use --dir or --user to create it elsewhere."
         raise click.ClickException(message) from None
     click.echo(f"Wrote {path}")
 

@@ -43,7 +43,7 @@ def tools(settings: Settings, toolsets: tuple[str, ...], name: str | None, as_js
     registry = app.build_registry(settings, toolsets)
     tool = None if name is None else registry.get(name)
     if tool is None and name is not None:
-        raise click.UsageError(f"There is no tool {name!r}.{suggest_tool_names(registry, name)}")
+        raise click.UsageError(f"Unknown tool {name!r}.{suggest_tool_names(registry, name)}")
     if as_json:
         entries = build_snapshot(registry, full_results=True)["tools"]
         echo_json(entries[tool.name] if tool else entries)
@@ -55,7 +55,7 @@ def check_toolsets(names: tuple[str, ...]) -> None:
     """Reject names of toolsets that do not exist."""
     for name in app.find_unknown_toolsets(names):
         toolset_names = ", ".join(app.list_toolset_names())
-        raise click.UsageError(f"There is no toolset {name!r}; there are: {toolset_names}.")
+        raise click.UsageError(f"Unknown toolset {name!r}. Known toolsets: {toolset_names}.")
 
 
 def suggest_tool_names(registry: Registry, name: str) -> str:
@@ -148,7 +148,7 @@ def describe_hints(tool: Tool) -> str:
         words = ["reads only"]
     else:
         words = ["may destroy" if hints.destructive else "writes"]
-        words.append("may be repeated" if hints.idempotent else "not to be repeated lightly")
+        words.append("can be repeated safely" if hints.idempotent else "repeating it is not safe")
     if hints.open_world:
         words.append("reaches other machines")
     return ", ".join(words)

@@ -178,7 +178,7 @@ def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo:
             documents.append({**collect_filter_fields(finding), **facts})
         echo_json(documents)
     elif not findings:
-        click.echo("No findings. `cleats triage ingest` takes them in.")
+        click.echo("No findings. Run `cleats triage ingest` to import some.")
     else:
         rows = [
             (
@@ -208,7 +208,7 @@ def share(settings: Settings, /, *, repo: str | None) -> None:
       CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share
     """
     if not settings.database_url:
-        raise SettingError("database_url: say which database gets them (CLEATS_DATABASE_URL)")
+        raise SettingError("database_url is not set: set CLEATS_DATABASE_URL to the target database")
     indexes = open_indexes(settings)
     try:
         repository = indexes.find_repository(repo)
@@ -241,7 +241,7 @@ def _resolve_record_id(settings: Settings, repo: str | None, id_prefix: str) -> 
     """Return the only record id with this prefix; report an error and exit otherwise."""
     record_ids = _open_archive(settings, repo).find_ids(id_prefix.lower())
     if len(record_ids) != 1:
-        count = f"{len(record_ids):,} records begin with" if record_ids else "there is no record"
+        count = f"{len(record_ids):,} records begin with" if record_ids else "no record has the id"
         hint = "`cleats triage list` shows the ids of findings."
         exit_with_error(ToolError(ErrorCode.NOT_FOUND, f"FINDING: {count} {id_prefix!r}", hint=hint))
     return record_ids[0]

@@ -84,7 +84,7 @@ class ErrorCode(Enum):
         502, "A download does not match its checksum.", "Retry; check the network and the proxy.", retryable=True
     )
     ARCHIVE_UNSAFE = ErrorRow(
-        422, "An archive holds an entry that would escape its target or is not a plain file.", "Use a safer archive."
+        422, "An archive holds an entry that would escape its target or is not a regular file.", "Use a safer archive."
     )
     ARCHIVE_TOO_LARGE = ErrorRow(
         413, "An archive is over a size or entry limit.", "Use a smaller archive, or raise the limit."

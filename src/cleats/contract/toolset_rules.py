@@ -21,7 +21,7 @@ NAME_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 def find_flaws(toolset: Toolset) -> Iterator[str]:
     """Yield every broken rule of a toolset, as a sentence without its full stop."""
     if not NAME_PATTERN.fullmatch(toolset.name):
-        yield f"{toolset.name!r} is no name for a toolset"
+        yield f"{toolset.name!r} is not a valid name of a toolset"
     if not toolset.purpose:
         yield "it has no purpose"
     if not toolset.tools:
@@ -31,7 +31,7 @@ def find_flaws(toolset: Toolset) -> Iterator[str]:
         if count > 1:
             yield f"{count} of its tools are called {name!r}"
         if not NAME_PATTERN.fullmatch(name):
-            yield f"{name!r} is no name for a tool"
+            yield f"{name!r} is not a valid name of a tool"
     for tool in toolset.tools:
         yield from (f"{tool.name}: {flaw}" for flaw in _find_tool_flaws(tool))
 
@@ -50,14 +50,14 @@ def _find_tool_flaws(tool: Tool) -> Iterator[str]:
         yield f"its timeout is {tool.timeout:g} s"
     for code in tool.errors:
         if not isinstance(code, ErrorCode):
-            yield f"{code!r} is no error code"
+            yield f"{code!r} is not an error code"
     yield from _find_output_flaws(tool)
     if tool.input.get("type") != "object":
-        yield "its input schema is not that of an object"
+        yield "its input schema does not describe an object"
     elif tool.input.get("additionalProperties") is not False:
-        yield "its input schema is open, and unknown arguments would be ignored"
+        yield "its input schema allows unknown arguments; set additionalProperties to false"
     elif flaw := _find_schema_error(tool.input):
-        yield f"its input schema is none: {flaw}"
+        yield f"its input schema is invalid: {flaw}"
     else:
         yield from _find_example_flaws(tool)
 
@@ -67,9 +67,9 @@ def _find_output_flaws(tool: Tool) -> Iterator[str]:
         if tool.payload is not CONTENT:
             yield "it has no output schema"
     elif tool.output.get("type") != "object":
-        yield "its output schema is not that of an object"
+        yield "its output schema does not describe an object"
     elif flaw := _find_schema_error(tool.output):
-        yield f"its output schema is none: {flaw}"
+        yield f"its output schema is invalid: {flaw}"
 
 
 def _find_example_flaws(tool: Tool) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _find_example_flaws(tool: Tool) -> Iterator[str]:
         try:
             tool.bind(example.get("arguments", {}))
         except ToolError as error:
-            yield f"its example {number} does not fit: {error.message}"
+            yield f"its example {number} does not match the schema: {error.message}"
 
 
 def _find_schema_error(schema: Any) -> str:

@@ -127,7 +127,7 @@ class InFlightRequests(Generic[RequestT]):
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"the id {key!r} belongs to a request that is still running",
-                hint="Give every request an id of its own.",
+                hint="Give every request a unique id.",
             )
         self._requests[key] = request
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from cleats.runtime.installation import format_install_command
 from cleats.settings import Settings
 
 
@@ -22,7 +23,16 @@ class Capability:
     probe: Literal["command", "module", "platform", "checkout"]
     target: str
     purpose: str
-    remedy: str
+    package: str = ""
+    """The package or the extra that brings it; empty if none does."""
+    advice: str = ""
+    """What to do without a package, or instead of installing it."""
+
+    @property
+    def remedy(self) -> str:
+        """How to get the capability, for the way in which Cleats was installed."""
+        command = format_install_command(self.package) if self.package else ""
+        return f"{command} ({self.advice})" if command and self.advice else command or self.advice
 
     def is_present(self, lint_root: Path | None = None) -> bool:
         """Return whether the capability is available now; `lint_root` is the checkout whose own linters may run."""

@@ -131,14 +131,14 @@ class Dispatcher:
             if (error := unwrap_tool_error(crash)) is not None:
                 if error.code not in tool.codes:  # it still reaches the caller
                     name, code = tool.name, error.code.name
-                    log.error("contract.breach tool=%s code=%s: not among its codes", name, code)  # noqa: TRY400
+                    log.error("contract.breach tool=%s code=%s: the tool does not declare this code", name, code)  # noqa: TRY400
                 return Failed(error)
             log.exception("call.crash id=%s tool=%s", call.id, tool.name)
             return Failed(
                 ToolError(
                     ErrorCode.INTERNAL,
                     f"{tool.name} failed unexpectedly ({type(crash).__name__}).",
-                    hint="The server's log has the trace.",
+                    hint="The server's log has the traceback.",
                     details={"cause_class": type(crash).__name__},
                 )
             )

@@ -85,7 +85,7 @@ def exit_despite_threads(exit_code: int) -> None:
         thread.join(max(0.0, deadline - time.monotonic()))
     if not any(thread.is_alive() for thread in threads):
         return
-    log.warning("exit.threads count=%d: not waited for", sum(thread.is_alive() for thread in threads))
+    log.warning("exit.threads count=%d: exiting without waiting for them", sum(thread.is_alive() for thread in threads))
     atexit._run_exitfuncs()  # noqa: SLF001 - the only way to run them before `os._exit`
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):

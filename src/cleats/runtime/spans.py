@@ -12,6 +12,7 @@ from threading import Event, Thread
 from opentelemetry import trace
 
 from cleats.contract.versions import TOOLING_VERSION
+from cleats.runtime.installation import format_install_command
 from cleats.runtime.telemetry import LocalTracer, discard_spans
 from cleats.settings import Settings
 
@@ -111,7 +112,8 @@ def _get_otlp_tracer(endpoint: str) -> trace.Tracer | None:
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
     except ImportError:
-        log.warning("telemetry.otlp endpoint=%s: not exported; pip install 'cleats[otlp]' brings it", endpoint)
+        command = format_install_command("cleats[otlp]")
+        log.warning("telemetry.otlp endpoint=%s: not exported; install the exporter: %s", endpoint, command)
         return None
     resource = Resource.create({"service.name": "cleats"})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

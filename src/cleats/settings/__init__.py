@@ -109,7 +109,7 @@ class SettingsWithEnvironment(Settings, frozen=True, kw_only=True):
     environ: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
-        return f"Surrounded(environ of {len(self.environ)})"  # some of it is secret
+        return f"SettingsWithEnvironment(environ of {len(self.environ)} variables)"  # some of it is secret
 
 
 def add_environment(settings: Settings, environ: Mapping[str, str]) -> SettingsWithEnvironment:
@@ -166,7 +166,7 @@ def _describe_unknown_setting(name: str, source: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - hardly ever
 
     suggestions = get_close_matches(name, SETTINGS_BY_NAME, n=1)
-    return f"{source}: there is no setting {name!r}" + (f"; did you mean {suggestions[0]!r}?" if suggestions else "")
+    return f"{source}: unknown setting {name!r}" + (f"; did you mean {suggestions[0]!r}?" if suggestions else "")
 
 
 def _parse_value(raw: object, hint: Any, minimum: int) -> Any:
@@ -195,7 +195,7 @@ def _parse_folder(raw: object) -> Path:
         # Absolute now: a server's working folder is whatever its client made it.
         return Path(_parse_text(raw)).expanduser().absolute()
     except RuntimeError:
-        raise ValueError(f"nobody here has the home folder of {raw!r}") from None
+        raise ValueError(f"cannot expand the home folder in {raw!r}: no such user") from None
 
 
 def _parse_integer(raw: object) -> int:

@@ -82,13 +82,13 @@ def _load_block(source: str, kind: str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError) as error:
         raise FrontMatterError(str(error).split("\n", 1)[0]) from error
     except (LookupError, AttributeError) as error:  # PyYAML, where a tag does not fit its value
-        raise FrontMatterError("a value is not of the kind that its tag names") from error
+        raise FrontMatterError("a value does not have the type of its tag") from error
     except RecursionError as error:
         raise FrontMatterError("the front matter is nested too deeply") from error
     if front is None:
         return {}
     if not isinstance(front, dict) or not all(isinstance(key, str) for key in front):
-        raise FrontMatterError("the front matter is no mapping of names to values")
+        raise FrontMatterError("the front matter is not a mapping of names to values")
     return front
 
 
@@ -106,7 +106,7 @@ def _unique_key_loader() -> Any:
                 raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
             if key in mapping:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+                    None, None, f"the key {key!r} occurs twice", key_node.start_mark
                 )
             mapping[key] = loader.construct_object(value_node, deep=True)
         return mapping

@@ -237,7 +237,7 @@ class ReadOnlyGit(Struct, frozen=True):
             raise GitError(str(error)) from error
         if completed.exit_code != 0 or completed.truncated:
             stderr = completed.stderr.decode(errors="replace").strip()
-            reason = stderr.partition("\n")[0].removeprefix("fatal: ") or "it did not say why"
+            reason = stderr.partition("\n")[0].removeprefix("fatal: ") or "no reason given"
             raise GitError(f"git {args[0]} failed: {reason}", stderr)
         return completed.stdout
 
@@ -259,7 +259,7 @@ class ReadOnlyGit(Struct, frozen=True):
         except blocking.StartError as error:
             raise GitError(str(error)) from error
         except TimeoutError as error:
-            raise SilentGitError(f"git {args[0]} said nothing for {SILENCE_TIMEOUT_SECONDS:.0f} s") from error
+            raise SilentGitError(f"git {args[0]} printed nothing for {SILENCE_TIMEOUT_SECONDS:.0f} s") from error
         except blocking.CommandError as error:
             raise GitError(f"git {args[0]} failed with {error}") from error
 
@@ -280,7 +280,7 @@ class ReadOnlyGit(Struct, frozen=True):
         config_keys = self.run("config", "--null", "--name-only", "--list")
         names = {_parse_filter_name(key) for key in config_keys.decode(errors="surrogateescape").split("\0")}
         if any("=" in name for name in names):
-            raise GitError("a filter has a name that cannot be switched off")
+            raise GitError("a git filter has a name that cannot be disabled")
         return ReadOnlyGit(self.root, self.program, tuple(sorted(names - {""})))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.installation import format_install_command
 
 if TYPE_CHECKING:
     import psycopg
@@ -44,7 +45,7 @@ def open_connection(url: str, *, autocommit: bool = False) -> "Iterator[Connecti
         with connection:
             yield connection
     except get_connection_errors() as error:
-        raise UnreachableError(f"the database went away ({type(error).__name__})") from None
+        raise UnreachableError(f"the connection to the database was lost ({type(error).__name__})") from None
 
 
 def get_connection_errors() -> "tuple[type[psycopg.Error], ...]":
@@ -61,8 +62,9 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
     try:
         import psycopg  # noqa: PLC0415 - an extra
     except ImportError:
+        hint = f"Install it: {format_install_command('cleats[fleet]')}"
         raise ToolError(
-            ErrorCode.CAPABILITY_MISSING, "A shared database needs the package psycopg.", hint="Install cleats[fleet]."
+            ErrorCode.CAPABILITY_MISSING, "A shared database needs the package psycopg.", hint=hint
         ) from None
     try:
         url_options = psycopg.conninfo.conninfo_to_dict(url)

@@ -36,7 +36,7 @@ def check_path_name(path: str) -> str:
         ValueError: No file could have this path.
     """
     if len(path) > MAX_PATH_CHARACTERS or "\0" in path:
-        raise ValueError("it is no usable path")
+        raise ValueError("the path is invalid")
     return path
 
 
@@ -50,7 +50,7 @@ def resolve_path(base: Path, path: str, *, expands_home: bool = False) -> Path:
         name = Path(check_path_name(path))
         return (base / (name.expanduser() if expands_home else name)).resolve()
     except (OSError, ValueError, RuntimeError):
-        raise ValueError("it is no usable path") from None
+        raise ValueError("the path is invalid") from None
 
 
 def is_within(path: str, root: str) -> bool:

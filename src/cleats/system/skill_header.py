@@ -150,7 +150,7 @@ def _convert_to_json(value: Any, budget: Iterator[int], level: int = 0) -> Any:
     if isinstance(value, list):
         return [_convert_to_json(item, budget, level + 1) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise FrontMatterError("its front matter has a number that JSON cannot say")
+        raise FrontMatterError("its front matter has a number that JSON cannot represent")
     return value
 
 
@@ -167,7 +167,7 @@ def _load_yaml(block: str) -> tuple[Any, str, str]:
         position = f" (line {mark.line + 2})" if mark is not None else ""
         fix = loader.fix
         if mark is not None and "".join(block.split("\n")[mark.line :][:1]).lstrip(" ").startswith("\t"):
-            problem, fix = "a tab indents a line", "Indent with spaces; YAML takes no tabs."
+            problem, fix = "a tab indents a line", "Indent with spaces; YAML does not allow tabs."
         raise FrontMatterError(f"{problem}{position}", fix=fix) from None
     finally:
         loader.dispose()
@@ -192,7 +192,7 @@ def _core_schema_loader() -> Any:
             for key, _ in node.value:
                 if isinstance(key, yaml.ScalarNode):
                     if key.value in seen_keys:
-                        self.complaint = f"{key.value!r} is there twice"
+                        self.complaint = f"{key.value!r} occurs twice"
                         self.fix = "Keep one of the two."
                     if key.tag != string_tag:  # JSON knows no other keys
                         self.complaint = f"the key {key.value!r} is not text"

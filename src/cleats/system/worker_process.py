@@ -139,8 +139,8 @@ async def send_task(  # noqa: PLR0917 - called by position
     raise ToolError(
         ErrorCode.INTERNAL,
         f"The {worker_name} ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}. "
-        "An earlier index, if there is one, still answers.",
-        hint="Call it again; the server's log has what it wrote.",
+        "An earlier index, if any, is still used.",
+        hint="Retry; the server's log has its output.",
         retryable=True,
         details={"stderr": worker.stderr.decode(errors="replace")[-2000:]},
     )

@@ -60,7 +60,7 @@ def load_plugin_toolsets(
     loaded: list[Toolset] = []
     for name in sorted(installed_toolsets()):
         if name in builtin_names:
-            log.warning("toolset %r of %s is skipped: the name is ours", name, describe_packages(name))
+            log.warning("toolset %r of %s is skipped: a built-in toolset has this name", name, describe_packages(name))
             continue
         try:
             loaded.append(load_plugin_toolset(name, settings, [*served_toolsets, *loaded]))
@@ -80,7 +80,7 @@ def load_plugin_toolset(name: str, settings: Settings, served_toolsets: Sequence
     toolsets_by_tool = {tool_name: other.name for other in served_toolsets for tool_name in _collect_tool_names(other)}
     for duplicate in (tool_name for tool_name in _collect_tool_names(toolset) if tool_name in toolsets_by_tool):
         label = f"toolset {name!r} of {toolset.package}"
-        raise SettingError(f"{label} has a tool {duplicate!r}, and so has {toolsets_by_tool[duplicate]!r}")
+        raise SettingError(f"{label} has a tool {duplicate!r}, which is also in {toolsets_by_tool[duplicate]!r}")
     return toolset
 
 
@@ -103,9 +103,9 @@ def import_toolset(name: str, settings: Settings) -> Toolset:
     try:
         toolset = point.load()(settings)
     except (Exception, SystemExit) as error:  # it is not our code
-        raise SettingError(f"{label} does not load: {_describe_load_error(error)}") from error
+        raise SettingError(f"{label} cannot be loaded: {_describe_load_error(error)}") from error
     if not isinstance(toolset, Toolset):
-        raise SettingError(f"{label} is no Toolset but {type(toolset).__name__}")
+        raise SettingError(f"{label} is not a Toolset but a {type(toolset).__name__}")
     if broken_rules := list(_find_broken_rules(name, toolset)):
         raise SettingError(f"{label} breaks the contract's rules: {'; '.join(broken_rules)}")
     return replace(toolset, package=describe_package(point), tools=tuple(map(_enforce_output_schema, toolset.tools)))
@@ -122,11 +122,11 @@ def _enforce_output_schema(tool: Tool) -> Tool:
         violations = [violation.as_json() for violation in validator.find_violations(msgspec.to_builtins(answer))]
         if not violations:
             return answer
-        log.error("contract.breach tool=%s: its answer does not fit its output schema", name)
+        log.error("contract.breach tool=%s: its result does not match its output schema", name)
         raise ToolError(
             ErrorCode.INTERNAL,
-            f"{name} answered something that does not fit its output schema.",
-            hint="Whoever wrote the toolset can mend that; the violations are in the details.",
+            f"The result of {name} does not match its output schema.",
+            hint="Report this to the author of the toolset; the violations are in the details.",
             details=violations,
         )
 
@@ -136,7 +136,7 @@ def _enforce_output_schema(tool: Tool) -> Tool:
 def _find_broken_rules(name: str, toolset: Toolset) -> Iterator[str]:
     yield from find_flaws(toolset)
     if toolset.name != name:
-        yield f"it calls itself {toolset.name!r}"
+        yield f"its name is {toolset.name!r}"
     if not RELEASE_VERSION_PATTERN.fullmatch(toolset.schema_version):
         yield f"its schema_version is {toolset.schema_version!r}, not three numbers"
     for route in toolset.routes:

@@ -218,5 +218,5 @@ class ContentLengthFramer:
         self._out_of_sync = False
 
 
-_CONFLICTING_LENGTH_REASON = "Content-Length is said twice, differently"
+_CONFLICTING_LENGTH_REASON = "two Content-Length headers have different values"
 _LONG_LINE_REASON = f"a header line is over {MAX_HEADER_LINE_BYTES} bytes"

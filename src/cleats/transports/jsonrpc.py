@@ -72,7 +72,7 @@ def _describe_error(text: bytes, error: ValueError) -> str:
             return f"invalid UTF-8 (byte {whole_error.start})"
         return "invalid UTF-8"
     if text.startswith(codecs.BOM_UTF8):
-        return "it begins with a byte order mark"
+        return "it starts with a byte order mark"
     message = str(error).removeprefix("JSON is malformed: ").partition(" - at ")[0]
     surrogate_offset = _find_lone_surrogate(text)
     offset_match = _BYTE_OFFSET_PATTERN.search(message)
@@ -154,7 +154,7 @@ def render_encodable(render: Callable[[Outcome], T], outcome: Outcome, tool: str
         return render(outcome)
     except (TypeError, ValueError, OverflowError, RecursionError):
         log.exception("answer.unspeakable tool=%s", tool)
-        return render(Failed(ToolError(ErrorCode.INTERNAL, "The tool's answer is not JSON.")))
+        return render(Failed(ToolError(ErrorCode.INTERNAL, "The tool's result is not valid JSON.")))
 
 
 class _MessageWithId(msgspec.Struct):

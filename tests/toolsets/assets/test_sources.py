@@ -115,7 +115,7 @@ def test_a_folder_with_schemas_in_it_is_no_clone(tmp_path: Path) -> None:
 def test_a_configured_folder_that_is_not_there_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "nowhere", tmp_path / "file"):
-        with pytest.raises(SettingError, match=f"SYN_{name.upper()}: there is no folder"):
+        with pytest.raises(SettingError, match=f"SYN_{name.upper()}: the folder .* does not exist"):
             locate_sources(make_settings(**{name: str(path)}))
 
 
@@ -137,7 +137,7 @@ def test_a_server_does_not_start_without_a_configured_folder(tmp_path: Path, wir
     )
 
     assert (process.returncode, process.stdout) == (2, "")
-    assert process.stderr == "Error: SYN_EXAMPLES_DIR: there is no folder 'nowhere'\n"
+    assert process.stderr == "Error: SYN_EXAMPLES_DIR: the folder 'nowhere' does not exist\n"
 
 
 @requirement("d:environment")

@@ -62,7 +62,7 @@ def test_a_run_that_somebody_validates_stays_as_it_is(store: RunStore, tmp_path:
 
     (cleaned_runs,) = clean_runs(store, tmp_path, dry_run=False)
 
-    assert cleaned_runs.problem == "somebody works with it"
+    assert cleaned_runs.problem == "another process is using it"
     assert (folder.site / "page.md").is_file()
     assert store.is_held(lease)
 
@@ -133,7 +133,7 @@ def test_a_disk_that_is_full_can_be_emptied(store: RunStore, tmp_path: Path) -> 
 
     assert {item.run_id: item.problem for item in cleaned_runs} == {
         "r_free_now": "",
-        "r_used_now": "somebody works with it",
+        "r_used_now": "another process is using it",
     }
     assert (free_run.checkouts.exists(), used_run.checkouts.exists()) == (False, True)
 
@@ -143,7 +143,7 @@ def test_a_store_that_finds_no_room_to_be_read_says_so() -> None:
     error.sqlite_errorcode = 4874
     error.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
 
-    assert databases.wrap_sqlite_error(error).message.startswith("There is no room left")
+    assert databases.wrap_sqlite_error(error).message.startswith("The disk with the runs is full")
 
 
 def test_what_a_killed_clean_up_has_left_is_removed_by_the_next(store: RunStore, tmp_path: Path) -> None:

@@ -55,8 +55,10 @@ def test_an_address_that_may_hold_a_secret_is_refused_and_not_repeated(address: 
     found_faults = list_faults(llm={"api_base_url": address, "model": "m"}, telemetry={"endpoint_url": address})
 
     assert found_faults == {
-        "/llm/api_base_url": "has a user, a query or a fragment; a secret is named in api_key_env",
-        "/telemetry/endpoint_url": ("has a user, a query or a fragment; a secret is named in auth_token_env"),
+        "/llm/api_base_url": "has a user, a query or a fragment; name the variable of a secret in api_key_env",
+        "/telemetry/endpoint_url": (
+            "has a user, a query or a fragment; name the variable of a secret in auth_token_env"
+        ),
     }
 
 
@@ -84,9 +86,9 @@ def test_a_fault_of_the_whole_configuration_is_not_placed_at_the_empty_key() -> 
 
 def test_a_fault_says_what_was_given_what_there_is_and_what_the_field_is_for() -> None:
     assert list_faults(target_platform="cobol")["/target_platform"].startswith(
-        "'cobol' is no platform of aspose: python, "
+        "unknown platform 'cobol'; aspose has: python, "
     )
-    assert list_faults(locale="xx")["/locale"].startswith("'xx' is no language of aspose: en, ")
+    assert list_faults(locale="xx")["/locale"].startswith("unknown language 'xx'; aspose has: en, ")
     with pytest.raises(ToolError) as caught:
         normalise_run_config(github_ref="main")
     assert str(caught.value.hint).startswith("github_ref: The commit to write from, as 40 hexa")

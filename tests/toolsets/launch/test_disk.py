@@ -28,7 +28,7 @@ from tests.support.launch_runs import TEST_RUN_ID, build_config, create_engine, 
 
 pytestmark = pytest.mark.anyio
 
-NO_ROOM_MESSAGE = "There is no room left on the disk that the runs are kept on."
+NO_ROOM_MESSAGE = "The disk with the runs is full."
 DATA_FOLDER = ".local/share/cleats/launch"
 
 

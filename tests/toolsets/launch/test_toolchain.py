@@ -70,7 +70,7 @@ def test_a_program_that_is_too_old_is_refused_with_the_version_that_will_do(tmp_
     with pytest.raises(ToolError) as refused:
         anyio.run(registry.require_programs, [gate], {"hugo": hugo_path}, "local")
 
-    assert "hugo 0.111.3+extended is too old, 0.128.0 is the oldest that will do" in refused.value.message
+    assert "hugo 0.111.3+extended is too old; 0.128.0 or newer is required" in refused.value.message
     assert refused.value.details["too_old"] == {"hugo": "0.111.3+extended"}
 
 

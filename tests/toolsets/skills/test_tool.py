@@ -225,7 +225,7 @@ def test_a_skill_that_is_broken_is_not_just_unknown(world: SkillFolders) -> None
     message = result["content"][0]["text"]
     assert result["structuredContent"]["code"] == "NOT_FOUND"
     assert f"Skill not found: 'Tabs'. {path} cannot be used, because its front matter" in message
-    assert "Indent with spaces; YAML takes no tabs. `cleats skills validate` says all" in message
+    assert "Indent with spaces; YAML does not allow tabs. `cleats skills validate` says all" in message
 
 
 def test_one_call_says_once_that_there_are_broken_skills(world: SkillFolders) -> None:
@@ -238,7 +238,7 @@ def test_one_call_says_once_that_there_are_broken_skills(world: SkillFolders) ->
     process = Shell(world.project).run("call", "skill", '{"name": "x"}', **world.environ)
 
     [line] = [stderr_line for stderr_line in process.stderr.splitlines() if "WARNING" in stderr_line]
-    assert line.endswith(f"skills.broken count=3 first={first}: `cleats skills validate` says what is wrong")
+    assert line.endswith(f"skills.broken count=3 first={first}: run `cleats skills validate` to see all problems")
 
 
 def test_without_anything_near_the_error_says_where_the_names_are_and_names_no_other_tool(world: SkillFolders) -> None:

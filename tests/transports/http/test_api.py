@@ -224,7 +224,7 @@ def test_any_content_type_that_contains_json_will_do(web: WebServer) -> None:
 def test_what_is_wrong_with_a_body_is_said_with_its_place(web: WebServer) -> None:
     reply = web.send_request("POST", "/tools/echo", rb'{"text": "\ud800"}', JSON_HEADERS)
 
-    assert reply.error["message"] == r"The body is not JSON: lone surrogate \ud800 (byte 10)."
+    assert reply.error["message"] == r"The body is not valid JSON: lone surrogate \ud800 (byte 10)."
 
 
 @requirement("b:http:413")

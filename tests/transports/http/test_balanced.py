@@ -177,7 +177,7 @@ def test_a_server_that_is_asked_to_stop_says_so_and_goes_on_for_a_while(tmp_path
         web.process.send_signal(signal.SIGTERM)
 
         wait_until(lambda: web.get("/ready").status == 503)
-        assert web.get("/ready").error["message"] == "The server is about to stop."
+        assert web.get("/ready").error["message"] == "The server is stopping."
         # So many that a server which had stopped listening would have been noticed.
         assert {web.call_tool("echo", text="x").status for _ in range(200)} == {200}
 

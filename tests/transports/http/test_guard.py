@@ -68,8 +68,8 @@ def test_a_wrong_token_and_none_get_different_words(guarded_server: WebServer) -
     wrong = guarded_server.get("/health", **build_bearer_header("wrong"))
 
     assert none.status == wrong.status == 401
-    assert none.error["message"] == "This server wants a token. Send it as Authorization: Bearer TOKEN."
-    assert wrong.error["message"] == "This is not the token. Send it as Authorization: Bearer TOKEN."
+    assert none.error["message"] == "A token is required. Send it as Authorization: Bearer TOKEN."
+    assert wrong.error["message"] == "Invalid token. Send it as Authorization: Bearer TOKEN."
 
 
 def test_with_the_token_requests_go_in(guarded_server: WebServer) -> None:
@@ -350,5 +350,5 @@ def test_a_port_that_is_taken_is_an_error_with_exit_code_2(shell: Shell, tmp_pat
 
     assert process.returncode == 2
     assert process.stderr == (
-        f"Error: cannot listen on 127.0.0.1 port {web.port}: it is in use; --port 0 takes a free one\n"
+        f"Error: cannot listen on 127.0.0.1 port {web.port}: the port is in use; --port 0 selects a free one\n"
     )

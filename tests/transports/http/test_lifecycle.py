@@ -63,7 +63,7 @@ def test_an_ipv6_address_is_bracketed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["nope"], "there is no toolset 'nope'"),
+        (["nope"], "Unknown toolset 'nope'"),
         (["--port", "70000"], "70000"),
         (["--repo", "/no/such/folder"], "/no/such/folder"),
         (["--host", "no.such.host.invalid", "--port", "0"], "CLEATS_HTTP_TOKEN"),

@@ -141,7 +141,7 @@ def run_with_client(settings: Settings, work: Callable[[LaunchClient], Coroutine
         PROCESS_JOURNAL.close()
     if isinstance(result, LaunchInterrupted):
         click.echo("Stopped. The run is at its last recorded step.", err=True)
-        click.echo(f"`cleats launch resume {str(result) or 'RUN_ID'}` goes on with it.", err=True)
+        click.echo(f"Continue it with `cleats launch resume {str(result) or 'RUN_ID'}`.", err=True)
         sys.exit(INTERRUPTED_EXIT_CODE)
     return result
 

@@ -73,7 +73,7 @@ def list_runs(settings: Settings, *, product: str | None, state: str | None, lim
     filters = {"product_slug": product, "state": state}
     active_filters = {name: value for name, value in filters.items() if value is not None}
     answer = call_launch_tool(settings, "list_runs", filter=active_filters, limit=limit)
-    empty_text = "There are no such runs." if active_filters else "There are no runs yet."
+    empty_text = "No runs match the filters." if active_filters else "No runs yet."
     print_answer(answer, lambda answer: format_run_table(answer["runs"]) or empty_text)
 
 

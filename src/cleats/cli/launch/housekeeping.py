@@ -37,7 +37,7 @@ def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, d
       cleats launch clean RUN_ID
     """
     if run_ids and days is not None:
-        raise click.UsageError("--days chooses among all runs; leave it out, or the ids.")
+        raise click.UsageError("Give run ids or --days, not both.")
 
     result = run_with_client(settings, lambda client: _clean_runs(client, run_ids, days or 0, dry_run=dry_run))
     if isinstance(result, dict):
@@ -54,7 +54,7 @@ def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, d
             click.echo(format_columns([(format_bytes(item.size), item.state.value, item.run_id) for item in removed]))
         click.echo(f"{format_bytes(freed_bytes)} {'would be freed' if dry_run else 'freed'}.")
         for item in remaining:
-            click.echo(f"  {item.run_id} stays: {item.problem}.", err=True)
+            click.echo(f"  {item.run_id} was not removed: {item.problem}.", err=True)
     sys.exit(1 if remaining else 0)
 
 
@@ -102,7 +102,7 @@ def profiles(settings: Settings, name: str | None) -> None:
 
     profile_folders = model.find_profile_folders(settings.launch.profiles)
     if name is not None and name not in profile_folders:
-        raise click.UsageError(f"There is no profile {name!r}; there are {', '.join(profile_folders)}.")
+        raise click.UsageError(f"Unknown profile {name!r}. Known profiles: {', '.join(profile_folders)}.")
     results = [_check_profile(item, settings) for item in profile_folders if name in (None, item)]
     output.print_answer(results, lambda results: (line for item in results for line in _render_profile(item, name)))
     sys.exit(0 if all(item["ok"] for item in results) else 1)

@@ -151,7 +151,7 @@ def suggest_next_step(status: Mapping[str, Any], *, is_driven: bool = False) -> 
     """Yield the next step that a person can take with a run, or nothing if it has ended."""
     state, run_id = status["state"], status["run_id"]
     if is_driven and state not in FINAL_STATES:
-        yield f"Next: cleats launch watch {run_id}, for another process drives it"
+        yield f"Next: cleats launch watch {run_id} (another process is running it)"
     elif any(MISSING_TOOL_TEXT in issue["title"] for issue in status["open_issues"]):
         yield f"Next: cleats doctor, then cleats launch validate {run_id}"
     elif state not in FINAL_STATES:

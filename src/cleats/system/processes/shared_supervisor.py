@@ -54,7 +54,7 @@ class SharedSupervisor:
     def send_command(self, payload: bytes, pipes: CommandPipes) -> None:
         """Have a command started, with the other ends of these pipes as its streams."""
         if self.is_stopped:
-            raise InterruptedError(errno.EINTR, "nobody waits for it any more")
+            raise InterruptedError(errno.EINTR, "the caller no longer waits for it")
         if not self._pid:
             self._spawn()
         pipes.send_header(self._lifeline, payload)
@@ -176,7 +176,7 @@ class SupervisedCommand:
             case ["survived", *pids]:
                 _get_logger().error("kill.fail pids=%s", ",".join(pids))
             case _ if not self._pid:
-                raise StartError(self._argv[0], "its supervisor does not run")
+                raise StartError(self._argv[0], "its supervisor process is not running")
             case _:
                 self._kill_group()
 

@@ -155,7 +155,7 @@ class SupervisedTree(CommandTree):
         """Wait until the command runs, or raise `StartError`."""
         await self._read_report()
         if not self.pid:
-            raise StartError(self.argv[0], self._start_failure or "its supervisor does not run")
+            raise StartError(self.argv[0], self._start_failure or "its supervisor process is not running")
 
     async def wait(self) -> int:
         """Wait for the command; return its exit code."""

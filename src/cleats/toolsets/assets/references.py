@@ -121,7 +121,7 @@ class _SchemaLinker:
                 return f"{true_uri}#{fragment}" if fragment else true_uri
             if uri.startswith(DIALECT_URI_PREFIXES):
                 return reference
-        self.linked.failure = f"there is no {reference!r}"
+        self.linked.failure = f"{reference!r} does not exist"
         return reference
 
 

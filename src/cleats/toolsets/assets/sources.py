@@ -58,7 +58,7 @@ def _configured_folder(variable: str, text: str) -> Path | None:
         return None
     folder = Path(text).expanduser()
     if not folder.is_dir():
-        raise SettingError(f"{variable}: there is no folder {text!r}")
+        raise SettingError(f"{variable}: the folder {text!r} does not exist")
     return folder
 
 

@@ -56,7 +56,7 @@ class AssetTools:
     async def get_schema(self, args: AssetArguments, _context: Context) -> AssetPayload:
         schema_file = self.files.schemas.get(args["name"])
         if schema_file is None:
-            raise ToolError(ErrorCode.NOT_FOUND, f"no schema is called {args['name']!r}")
+            raise ToolError(ErrorCode.NOT_FOUND, f"unknown schema {args['name']!r}")
         return {"ok": True, "schema": schema_file.document, "version": schema_file.version}
 
     async def list_examples(self, args: AssetArguments, _context: Context) -> AssetPayload:
@@ -71,7 +71,7 @@ class AssetTools:
     async def get_example(self, args: AssetArguments, _context: Context) -> AssetPayload:
         asset_example = self.files.find_example(args["path"])
         if asset_example is None:
-            raise ToolError(ErrorCode.NOT_FOUND, "there is no example with this path")
+            raise ToolError(ErrorCode.NOT_FOUND, "no example has this path")
         example = asset_example.parse()
         validated = self.validator.validate(example, asset_example.schema)["ok"]
         return {"ok": True, "example": example, "schema": asset_example.schema, "validated": validated}

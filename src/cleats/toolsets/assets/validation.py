@@ -123,7 +123,7 @@ def _build_registry(linked: Mapping[str, LinkedSchema]) -> jsonschema_rs.Registr
     except (ValueError, jsonschema_rs.ReferencingError):
         for schema in linked.values():
             if schema.failure is None and not _is_registrable((schema.uri, schema.document)):
-                schema.failure = "it has an $id that is none"
+                schema.failure = "its $id is not a valid URI"
         propagate_failures(linked)
         return jsonschema_rs.Registry(_usable_documents(linked))
 

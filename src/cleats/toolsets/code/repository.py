@@ -61,8 +61,8 @@ class Repository(Struct, frozen=True):
         if root in {Path(root.anchor), home, home.resolve()}:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
-                f"{root} is no repository, and too much to index.",
-                hint=f"If all of it is meant, make it a git repository, or put an empty {CONFIG_FILE_NAME} there.",
+                f"{root} is not a repository, and it is too large to index.",
+                hint=f"To index all of it, make it a git repository or add an empty {CONFIG_FILE_NAME}.",
             )
         # Git looks for the same three entries.
         if (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir():
@@ -103,7 +103,9 @@ def _resolve_folder(path: str | None, default: Path) -> Path:
         raise ToolError(ErrorCode.INVALID_REQUEST, f"{path} is a file.", hint=f"Give its folder: {folder.parent}.")
     if not os.access(folder, os.X_OK):
         raise ToolError(
-            ErrorCode.INVALID_REQUEST, f"{folder} may not be entered.", hint="Allow it, or give another folder."
+            ErrorCode.INVALID_REQUEST,
+            f"{folder} cannot be opened: permission denied.",
+            hint="Change its permissions, or give another folder.",
         )
     return folder
 

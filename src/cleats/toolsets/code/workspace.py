@@ -40,7 +40,7 @@ def _blank_token(match: re.Match[str], text: str) -> str:
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if duplicates := _find_duplicates([name for name, _ in pairs]):
-        raise ValueError(f"{duplicates[0]!r} is there twice")
+        raise ValueError(f"{duplicates[0]!r} occurs twice")
     return dict(pairs)
 
 
@@ -49,7 +49,7 @@ def _find_duplicates(names: list[str]) -> list[str]:
 
 
 def _reject_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 MAX_WORKSPACE_BYTES: Final = 1 << 20
@@ -128,7 +128,7 @@ class Workspace:
                 or requires another cache than this server's; FORBIDDEN, a path is outside of
                 `within`.
         """
-        path = _resolve_path(path_text, base, _build_error(repr(path_text), "it is no usable path"))
+        path = _resolve_path(path_text, base, _build_error(repr(path_text), "the path is invalid"))
         _check_location(path, within)
         text = _read_text(path, base)
         try:
@@ -140,7 +140,7 @@ class Workspace:
             location = violations[0]["instancePath"] or "the whole"
             raise _build_error(path, f"{location}: {violations[0]['message']}", violations)
         if "cacheRoot" in document and _resolve_folder(path, document["cacheRoot"]) != cache.resolve():
-            raise _build_error(path, f"it wants the cache {document['cacheRoot']}, this server has {cache}")
+            raise _build_error(path, f"it requires the cache {document['cacheRoot']}, this server has {cache}")
         members = _parse_members(path, document)
         for member in members:
             _check_location(member.root, within)
@@ -160,9 +160,9 @@ def _check_location(path: Path, within: Path | None) -> None:
     if within is not None and not path.is_relative_to(within):
         raise ToolError(
             ErrorCode.FORBIDDEN,
-            f"{path} is outside of the repository that was named.",
-            hint="With repoPath, a workspace and its repositories are in that folder. A server "
-            "that is fenced to repositories, as over HTTP, has no others.",
+            f"{path} is outside the repository in repoPath.",
+            hint="With repoPath, the workspace file and its repositories must be in that folder. A server "
+            "that is limited to some repositories, as over HTTP, accepts no others.",
         )
 
 
@@ -170,9 +170,9 @@ def _read_text(path: Path, base: Path) -> str:
     try:
         if not path.exists():
             hint = f"Give its path, absolute or from {base}."
-            raise ToolError(ErrorCode.NOT_FOUND, f"There is no workspace file {path}.", hint=hint)
+            raise ToolError(ErrorCode.NOT_FOUND, f"The workspace file {path} does not exist.", hint=hint)
         if not path.is_file() or path.stat().st_size > MAX_WORKSPACE_BYTES:
-            raise _build_error(path, "it is no file of a usual size")
+            raise _build_error(path, "it is not a regular file, or it is too large")
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise _build_error(path, getattr(error, "strerror", None) or "it is not text") from None
@@ -182,7 +182,7 @@ def _parse_members(path: Path, document: Mapping[str, Any]) -> tuple[WorkspaceMe
     members = [_parse_member(path, {**document.get("defaults", {}), **repo}) for repo in document["repos"]]
     for key in ("alias", "root"):
         if duplicates := _find_duplicates([str(getattr(member, key)) for member in members]):
-            raise _build_error(path, f"the {key} {duplicates[0]!r} is there twice")
+            raise _build_error(path, f"the {key} {duplicates[0]!r} occurs twice")
     return tuple(sorted(members, key=lambda member: -member.priority))
 
 
@@ -200,13 +200,13 @@ def _parse_member(path: Path, entry: Mapping[str, Any]) -> WorkspaceMember:
 
 
 def _resolve_folder(path: Path, path_text: str) -> Path:
-    return _resolve_path(path_text, path.parent, _build_error(path, f"{path_text!r} is no usable path"))
+    return _resolve_path(path_text, path.parent, _build_error(path, f"{path_text!r} is not a valid path"))
 
 
 def _build_error(path: object, reason: str, details: Any = None) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_REQUEST,
-        f"{path} is no workspace: {reason}.",
+        f"{path} is not a valid workspace file: {reason}.",
         hint='A workspace is {"schemaVersion": 1, "repos": [{"root": "../app"}, ...]}.',
         details=details,
     )

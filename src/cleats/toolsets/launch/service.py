@@ -234,8 +234,8 @@ def _read_run_id(arguments: ToolArguments, context: Context) -> str:
     if not RUN_ID_PATTERN.fullmatch(run_id):
         raise ToolError(
             ErrorCode.INVALID_INPUT,
-            f"{run_id[:80]!r} cannot be the id of a run",
-            hint="launch_list_runs has the ids.",
+            f"{run_id[:80]!r} is not a valid run id",
+            hint="launch_list_runs lists the ids.",
             details={"field": "run_id", "pattern": f"^{RUN_ID_PATTERN.pattern}$"},
         )
     context.note(run_id=run_id)
@@ -248,8 +248,8 @@ def _parse_cursor(cursor: str) -> int:
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 18:
         raise ToolError(
             ErrorCode.INVALID_INPUT,
-            "this cursor is none of ours",
-            hint="Use next_cursor of the page before.",
+            "Invalid cursor.",
+            hint="Use next_cursor of the previous page.",
             details={"field": "cursor"},
         )
     return int(cursor)

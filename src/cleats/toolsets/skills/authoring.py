@@ -82,9 +82,9 @@ def _check_header(header: SkillHeader) -> Iterator[Finding]:
         yield "error", "yaml", f"the front matter is not YAML: {header.complaint}", fix
     for field in sorted(header.fields.keys() - SPEC_FIELDS):
         if field in CLAUDE_FIELDS:
-            yield "warning", "field", f"only Claude Code knows {field!r}", "Keep it if that is who reads it."
+            yield "warning", "field", f"only Claude Code knows {field!r}", "Keep it if only Claude Code uses the skill."
         else:
-            message = f"the specification has no field {field!r}"
+            message = f"the specification does not define the field {field!r}"
             yield "error", "field", message, "Move it under `metadata`, or remove it."
 
 
@@ -92,7 +92,7 @@ def _check_name(name: object, folder: str) -> Iterator[Finding]:
     if not isinstance(name, str) or not name.strip():
         is_number = name is not None and not isinstance(name, str)
         fix = f'Put it in quotes: name: "{name}".' if is_number else f"Add `name: {folder}`."
-        yield "error", "name", "it has no name that is text", fix
+        yield "error", "name", "it has no name, or the name is not text", fix
         return
     yield from _check_length("name", name, MAX_NAME_CHARS)
     if not SKILL_NAME_PATTERN.fullmatch(name):
@@ -114,7 +114,7 @@ def _check_description(description: object) -> Iterator[Finding]:
         yield from _check_length("description", description, MAX_DESCRIPTION_CHARS)
     else:
         fix = "Say what the skill does and when to use it, with the words people will use."
-        yield "error", "description", "it has no description that is text", fix
+        yield "error", "description", "it has no description, or it is not text", fix
 
 
 def _check_optional(fields: Mapping[str, Any]) -> Iterator[Finding]:
@@ -198,5 +198,5 @@ def write_skill(folder: Path, name: str, description: str = "") -> Path:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        raise BadSkillError(f"{path} is there already.") from None
+        raise BadSkillError(f"{path} already exists.") from None
     return path

@@ -32,7 +32,7 @@ class SkillNotFoundError(ToolError):
         reason = "."
         if broken is not None:
             reason = f". {broken.path} cannot be used, because {broken.message}."
-            hint = f"{broken.fix} `cleats skills validate` says all that is wrong."
+            hint = f"{broken.fix} `cleats skills validate` lists all problems."
         super().__init__(
             ErrorCode.NOT_FOUND,
             f"Skill not found: {name!r}{reason}",
@@ -195,7 +195,7 @@ def assemble_catalogue(
             shadowed.append(ShadowedSkill(skill, stronger))
             source = skill.source
             place = f"{source.plugin}@{source.marketplace}" if source.plugin else source.scope
-            message = f"{skill.full_name!r} is also in {stronger.folder}, which comes first"
+            message = f"{skill.full_name!r} is hidden by the skill of the same name in {stronger.folder}"
             fix = f"Load this one as {place}:{skill.name}, or rename one of them."
             all_problems.append(SkillProblem("info", "shadowed", message, fix, skill.path))
     return SkillCatalogue(

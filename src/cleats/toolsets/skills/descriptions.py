@@ -84,7 +84,7 @@ def _report_lines(catalogue: SkillCatalogue, problems: list[SkillProblem], name:
         paths = {skill.path for skill in matching}
         problems = [candidate for candidate in problems if candidate.path in paths or name in candidate.path.casefold()]
         if not matching and not problems:
-            yield f"No skill and no problem has to do with {name!r}."
+            yield f"No skill and no problem matches {name!r}."
             return
     else:
         counts = Counter(skill.source for skill in catalogue.skills)
@@ -111,5 +111,5 @@ def _describe_state(catalogue: SkillCatalogue, skill: Skill) -> str:
     elif any(skill is candidate for candidate in catalogue.disabled):
         state = "is switched off"
     elif not skill.for_models:
-        state = "is only for people to ask for (disable-model-invocation)"
+        state = "can be loaded only by people (disable-model-invocation)"
     return f"- {skill.full_name} ({skill.path}) {state}"

@@ -47,7 +47,7 @@ class UnreadableSkillError(ToolError):
         super().__init__(
             ErrorCode.INTERNAL,
             f"{path} cannot be read: {reason}.",
-            hint="The server's log has the whole error; `cleats skills validate` may know more.",
+            hint="See the server's log, or run `cleats skills validate`.",
         )
 
 
@@ -157,7 +157,7 @@ def read_bundled_file(skill: Skill, relative_path: str) -> bytes:
         raise BundledFileError(
             ErrorCode.NOT_FOUND,
             f"{relative_path!r} in {skill.full_name} cannot be read: {error.strerror}.",
-            hint=f"Files of up to {MAX_FILE_BYTES >> 20} MiB can be read; it lies in {skill.folder}.",
+            hint=f"Files of up to {MAX_FILE_BYTES >> 20} MiB can be read. Its folder is {skill.folder}.",
         ) from None
 
 
@@ -170,7 +170,7 @@ def resolve_inside(skill: Skill, relative_path: str) -> str:
     try:
         check_path_name(relative_path)
     except ValueError:
-        raise BundledFileError(ErrorCode.INVALID_REQUEST, "The path is no usable one.") from None
+        raise BundledFileError(ErrorCode.INVALID_REQUEST, "The path is invalid.") from None
     root = os.path.realpath(skill.folder)
     is_outside = os.path.isabs(relative_path) or posixpath.normpath(relative_path).startswith("..")
     if is_outside or not is_within(path := os.path.realpath(os.path.join(root, relative_path)), root):

@@ -74,7 +74,7 @@ class LibraryRefresher:
             try:
                 after = await to_thread.run_sync(self._library.refresh, abandon_on_cancel=True)
             except Exception:
-                log.exception("skills.refresh failed; the catalogue stays as it was")
+                log.exception("skills.refresh failed; the previous catalogue stays in use")
                 await anyio.sleep(1)
                 continue
             if self._library.list_folders() != folders:
@@ -105,7 +105,7 @@ class LibraryRefresher:
                     ):
                         self._refresh_requested.set()
             except Exception as error:  # noqa: BLE001 - the timer works without it
-                log.warning("skills.watch is off, the timer goes on: %s", error)
+                log.warning("skills.watch failed; skills are still refreshed by a timer: %s", error)
                 folders = []
             if not folders:
                 await self._folders_changed.wait()
@@ -126,7 +126,7 @@ class LibraryRefresher:
             log.info("skills.problem path=%s: %s", problem.path, problem.message)
         if serious:
             log.warning(
-                "skills.broken count=%d first=%s: `cleats skills validate` says what is wrong",
+                "skills.broken count=%d first=%s: run `cleats skills validate` to see all problems",
                 len(serious),
                 serious[0].path,
             )

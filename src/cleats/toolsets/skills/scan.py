@@ -167,13 +167,13 @@ class SkillTree:
         self._folder_count += 1
         if self._folder_count == MAX_SCANNED_FOLDERS + 1:
             message = f"it has more than {MAX_SCANNED_FOLDERS} folders; the rest was not searched"
-            fix = "Name a folder nearer to the skills."
+            fix = "Name a folder that is closer to the skills."
             self.problems.append(SkillProblem("warning", "too-many-folders", message, fix, self.source.path))
         return self._folder_count <= MAX_SCANNED_FOLDERS
 
     def _report_unreadable(self, path: str, error: OSError) -> None:
         message = f"the folder cannot be read: {error.strerror}"
-        fix = "Create it or make it readable, or do not name it."
+        fix = "Create it, make it readable, or remove it from the settings."
         self.problems.append(SkillProblem("warning", "no-folder", message, fix, path))
 
 

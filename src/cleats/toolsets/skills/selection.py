@@ -37,7 +37,7 @@ class SkillFilter:
         """Return a problem for each pattern that matches nothing: most likely it is misspelt."""
         fix = "See `cleats skills list --all` for the names."
         return [
-            SkillProblem("warning", "filter", f"the pattern {pattern!r} fits no skill", fix, "")
+            SkillProblem("warning", "filter", f"the pattern {pattern!r} matches no skill", fix, "")
             for pattern, test in {**self._include, **self._exclude}.items()
             if not any(map(test, skills))
         ]

@@ -183,7 +183,7 @@ def read_skill(location: SkillLocation) -> Skill | BrokenSkill:
         # A dangling link exists, and is reported.
         return broken._replace(absent=not os.path.lexists(path))
     if not is_encodable(path):
-        return _build_broken("place-name", "a name on the way to it is not UTF-8", path, stamp)
+        return _build_broken("place-name", "its path is not UTF-8", path, stamp)
     try:
         header = parse_skill_header(data.decode())
     except UnicodeDecodeError:
@@ -277,8 +277,8 @@ def _iter_warnings(
     if location.file == SKILL_FILE_NAME.lower():
         yield "file-name", f"the file is called {location.file}", f"Call it {SKILL_FILE_NAME}."
     if not header.strict:
-        fix = header.fix or "Put the value in quotes; `cleats skills validate` says which."
-        yield "yaml", f"its front matter is not correct: {header.complaint}", fix
+        fix = header.fix or "Put the value in quotes; `cleats skills validate` shows which one."
+        yield "yaml", f"its front matter is invalid: {header.complaint}", fix
     if not name:
         yield "no-name", "it has no name; the folder's is used", "Add a name."
     elif not SKILL_NAME_PATTERN.fullmatch(name):
@@ -293,7 +293,7 @@ def _iter_warnings(
 
 _FIXES_BY_CODE: Final = {
     "unreadable": "Make the file readable.",
-    "place-name": "Rename the folder: nobody could be told where it is.",
+    "place-name": "Rename the folder: its path cannot be written as text.",
     "not-utf8": "Save it as UTF-8.",
     "no-description": "Say in a `description` what the skill does and when to use it.",
 }

@@ -165,7 +165,7 @@ class _PluginReader:
     def _plugin_sources(self, folder: Path, name: str, marketplace: str) -> Iterator[SkillSource]:
         label = f"plugin/{quote(name)}"
         if not _is_folder(folder):
-            self._add_problem("plugin-folder", f"the folder of plugin {name!r} is not there", folder, "Reinstall")
+            self._add_problem("plugin-folder", f"the folder of plugin {name!r} does not exist", folder, "Reinstall")
             return
         for number, relative_path in enumerate(self._list_skill_folders(folder, name, marketplace)):
             yield SkillSource(

@@ -69,7 +69,7 @@ class SkillTools:
     async def search_skills(self, args: Mapping[str, Any], _context: Context) -> str:
         skills = self.library.catalogue.for_models
         matches = await to_thread.run_sync(search_skills, skills, args["query"], args["limit"], abandon_on_cancel=True)
-        return "\n".join(_format_matches(matches)) or f"None of {len(skills)} skills fits."
+        return "\n".join(_format_matches(matches)) or f"None of {len(skills)} skills matches."
 
     async def read_file(self, args: Mapping[str, Any], _context: Context) -> str | Sequence[Mapping[str, Any]]:
         skill = self.find_skill(args["name"])
@@ -86,7 +86,7 @@ class SkillTools:
             raise BundledFileError(
                 ErrorCode.INVALID_REQUEST,
                 f"{relative_path!r} has {len(data)} bytes; up to {MAX_INLINE_BYTES} can be read here.",
-                hint=f"It lies in {skill.folder}.",
+                hint=f"Its folder is {skill.folder}.",
             )
         return _render_content(skill, relative_path, data)
 

@@ -165,7 +165,7 @@ def _resolve_path(name: str, path: Path) -> tuple[Path, bool]:
         resolved = resolve_path(Path(), str(path))
         return resolved, resolved.is_dir()
     except (OSError, ValueError):
-        raise ToolError(ErrorCode.INVALID_REQUEST, f"{name} is no usable path") from None
+        raise ToolError(ErrorCode.INVALID_REQUEST, f"{name} is not a valid path") from None
 
 
 def _outside_error(subject: str) -> ToolError:

@@ -90,7 +90,7 @@ class RequestGuard:
         except asyncio.CancelledError:
             # Only the end of the server cancels a request: its body never came, or its work did not stop in time.
             if not context.status:
-                error = ToolError(ErrorCode.UNAVAILABLE, "The server is about to stop.")
+                error = ToolError(ErrorCode.UNAVAILABLE, "The server is stopping.")
                 refusal = error_response(ApiError(error, headers={"connection": "close"}))
                 await refusal(scope, receive, context.send)
         except Exception:
@@ -162,14 +162,14 @@ class RequestGuard:
         if origin is None:
             return
         if not self._policy.allows_origin(origin, context.host):
-            message, hint = "Pages of this origin may not use this server.", _hint_setting("allow more", "ORIGINS")
+            message, hint = "Requests from this origin are not allowed.", _hint_setting("allow more", "ORIGINS")
             raise ApiError(ToolError(ErrorCode.FORBIDDEN, message, hint=hint), headers={"vary": "Origin"})
         context.origin_allowed = True
 
     def _check_token(self, context: "RequestContext") -> None:
         token = self._policy.find_caller(context.authorization)
         if token is None:
-            message = "This is not the token." if context.authorization else "This server wants a token."
+            message = "Invalid token." if context.authorization else "A token is required."
             error = ToolError(ErrorCode.UNAUTHORIZED, message, hint="Send it as Authorization: Bearer TOKEN.")
             raise ApiError(error, headers={"www-authenticate": "Bearer"})
         context.caller = token.name
@@ -178,15 +178,15 @@ class RequestGuard:
         limiter = self._limiters.get(context.caller)
         if limiter is not None and (wait := limiter.take()):
             seconds = ceil(wait)
-            message, hint = "This token has had its requests for now.", f"Try again in {seconds} s."
+            message, hint = "Rate limit exceeded.", f"Try again in {seconds} s."
             error = ToolError(ErrorCode.RATE_LIMITED, message, hint=hint, details={"retryAfter": seconds})
             raise ApiError(error, headers={"retry-after": str(seconds)})
 
     def _check_host(self, context: "RequestContext") -> None:
         if context.host_count > 1:
-            raise invalid_request("The request has more than one Host.")
+            raise invalid_request("The request has more than one Host header.")
         if not self._policy.knows_host(context.host):
-            message = "This server does not go by the name in the Host header."
+            message = "The name in the Host header is not allowed."
             raise ApiError(ToolError(ErrorCode.FORBIDDEN, message, hint=_hint_setting("add names", "HOSTS")))
 
 

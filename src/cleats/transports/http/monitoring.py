@@ -71,18 +71,18 @@ def render_metrics(vitals: ServerStatus, traffic: HttpTraffic, registry: Registr
         for (method, route), seconds in sorted(traffic.seconds.items())
     ]
     families = (
-        ("cleats_info", "gauge", "The versions of this server.", [(version, 1)]),
+        ("cleats_info", "gauge", "Versions of this server.", [(version, 1)]),
         ("cleats_uptime_seconds", "gauge", "Seconds since the start.", [("", vitals.uptime)]),
-        ("cleats_calls_running", "gauge", "Calls that run now.", [("", queue["running"])]),
-        ("cleats_calls_waiting", "gauge", "Calls in the queue.", [("", queue["waiting"])]),
-        ("cleats_calls_running_max", "gauge", "Most that run.", [("", queue["maxRunning"])]),
-        ("cleats_calls_waiting_max", "gauge", "Most that wait.", [("", queue["maxWaiting"])]),
-        ("cleats_calls_total", "counter", "Calls that ended, by tool and how.", call_counts),
-        ("cleats_call_seconds", "histogram", "Seconds that calls took, by tool.", times),
-        ("cleats_http_open", "gauge", "Requests being answered.", [("", traffic.open_requests)]),
+        ("cleats_calls_running", "gauge", "Number of running calls.", [("", queue["running"])]),
+        ("cleats_calls_waiting", "gauge", "Number of waiting calls.", [("", queue["waiting"])]),
+        ("cleats_calls_running_max", "gauge", "Maximum number of running calls.", [("", queue["maxRunning"])]),
+        ("cleats_calls_waiting_max", "gauge", "Maximum number of waiting calls.", [("", queue["maxWaiting"])]),
+        ("cleats_calls_total", "counter", "Number of finished calls, by tool and outcome.", call_counts),
+        ("cleats_call_seconds", "histogram", "Duration of calls in seconds, by tool.", times),
+        ("cleats_http_open", "gauge", "Number of requests in progress.", [("", traffic.open_requests)]),
         ("cleats_http_requests_total", "counter", "Requests answered.", request_counts),
-        ("cleats_http_seconds_total", "counter", "Seconds spent on them.", request_seconds),
-        ("cleats_lines_dropped_total", "counter", "Log lines lost.", [("", PROCESS_JOURNAL.dropped)]),
+        ("cleats_http_seconds_total", "counter", "Duration of requests in seconds.", request_seconds),
+        ("cleats_lines_dropped_total", "counter", "Number of lost log lines.", [("", PROCESS_JOURNAL.dropped)]),
     )
     return "".join(line for family in families for line in _format_family(*family))
 
@@ -134,7 +134,7 @@ class ReadinessChecker:
             ToolError: UNAVAILABLE.
         """
         if self.stopping:
-            raise ToolError(ErrorCode.UNAVAILABLE, "The server is about to stop.")
+            raise ToolError(ErrorCode.UNAVAILABLE, "The server is stopping.")
         async with self._lock:
             if monotonic() - self._checked_at >= RESULT_CACHE_SECONDS:
                 failures = await asyncio.gather(*map(self._has_failed, self._checks))
@@ -142,7 +142,9 @@ class ReadinessChecker:
                 self._checked_at = monotonic()
         if self._failed_checks:
             raise ToolError(
-                ErrorCode.UNAVAILABLE, "Something that the server needs cannot be reached.", hint="Its log says what."
+                ErrorCode.UNAVAILABLE,
+                "A service that the server needs is unreachable.",
+                hint="The server's log names it.",
             )
 
     async def _has_failed(self, name: str) -> bool:

@@ -47,7 +47,7 @@ async def read_json_value(request: Request, limit: int) -> Any:
     try:
         return decode_json(raw)
     except InvalidJsonError as error:
-        raise invalid_request(f"The body is not JSON: {error}.") from None
+        raise invalid_request(f"The body is not valid JSON: {error}.") from None
 
 
 async def read_json_body(request: Request, limit: int) -> bytes:
@@ -69,7 +69,7 @@ async def read_json_body(request: Request, limit: int) -> bytes:
                 raise _body_too_large(limit)
             parts.append(part)
     except ClientDisconnect:
-        raise invalid_request("The body ended before it was whole.") from None
+        raise invalid_request("The body is incomplete.") from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -126,7 +126,7 @@ def _parse_value(texts: Sequence[str], kinds: frozenset[str]) -> Any:
         try:
             return decode_json(text.encode())
         except InvalidJsonError as error:
-            raise ValueError(f"not JSON: {error}") from None
+            raise ValueError(f"not valid JSON: {error}") from None
     if "array" in kinds:
         return [text]
     raise ValueError(f"expected {' or '.join(sorted(kinds))}, not {text[:80]!r}")

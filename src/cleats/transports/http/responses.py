@@ -35,7 +35,9 @@ def invalid_request(message: str, *, status: int = 400, details: Any = None) -> 
 
 def missing_route(method: str, path: str) -> ApiError:
     """Return the error for an unknown route or method."""
-    return ApiError(ToolError(ErrorCode.NOT_FOUND, f"There is no {method} {path}.", hint="GET /docs lists the routes."))
+    return ApiError(
+        ToolError(ErrorCode.NOT_FOUND, f"Unknown route: {method} {path}.", hint="GET /docs lists the routes.")
+    )
 
 
 def seal_outcome(outcome: Outcome, meta: AnswerMeta) -> tuple[bytes, ToolError | None]:

@@ -111,13 +111,13 @@ def _read_tokens_file(path: Path, served_names: Sequence[str]) -> list[AccessTok
     except OSError as error:
         raise SettingError(f"http_tokens: cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingError(f"http_tokens: {path} is no TOML: {error}") from None
+        raise SettingError(f"http_tokens: {path} is not valid TOML: {error}") from None
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SettingError(f"http_tokens: others can write {path}; run: chmod go-w {path}")
     try:
         violations = Validator(_TOKENS_FILE_SCHEMA).find_violations(document)
     except (TypeError, ValueError):  # TOML has dates, JSON does not
-        raise SettingError(f"http_tokens: {path}: there is a value that no entry can have") from None
+        raise SettingError(f"http_tokens: {path}: an entry has a value of a type that is not allowed") from None
     if violations:
         raise SettingError(f"http_tokens: {path}: {violations[0].path or 'the file'}: {violations[0].message}")
     tokens = [_parse_token(row) for row in document["token"]]
@@ -137,7 +137,7 @@ def _parse_token(row: Mapping[str, Any]) -> AccessToken:
 def _check_tokens(path: Path, tokens: Sequence[AccessToken], served_names: Sequence[str]) -> None:
     names = [token.name for token in tokens]
     for name in {name for name in names if names.count(name) > 1 or name == SINGLE_TOKEN_NAME}:
-        raise SettingError(f"http_tokens: {path}: the name {name!r} is taken")
+        raise SettingError(f"http_tokens: {path}: two entries have the name {name!r}")
     hashes = [token.sha256 for token in tokens]
     if len(set(hashes)) < len(hashes):
         raise SettingError(f"http_tokens: {path}: two names have the same token")

@@ -69,12 +69,12 @@ class ServerDiagnostics:
         if self.http_status is not None:
             return f" (HTTP {self.http_status}){STATUS_ADVICE.get(self.http_status, '')}"
         ended = "" if self.exit_code is None else f"; it ended with exit code {self.exit_code}"
-        suffix = f"; it wrote to stdout what is no JSON-RPC message: {self.stray_output!r}"
+        suffix = f"; it wrote something other than a JSON-RPC message to stdout: {self.stray_output!r}"
         return ended + (suffix if self.stray_output else "")
 
 
 AUTHORIZATION_ADVICE: Final = (
-    "; it wants authorization: send a header such as 'Authorization: Bearer TOKEN' "
+    "; it requires authorization: send a header such as 'Authorization: Bearer TOKEN' "
     "(--header, or headers in cleats-contract.toml)"
 )
 ADDRESS_ADVICE: Final = (
@@ -127,7 +127,7 @@ def _split_command(command: str) -> list[str]:
     except ValueError as error:  # an unterminated quotation
         raise ServerFaultError(f"{command}: {error}") from None
     if not words:
-        raise ServerFaultError("there is no command to start")
+        raise ServerFaultError("the command is empty")
     return words
 
 

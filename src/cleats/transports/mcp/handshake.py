@@ -125,7 +125,7 @@ class Handshake:
             shutdown.request("end of input")
         if shutdown.requested.is_set() and self._refusable_version:
             log.warning(
-                "handshake.refused requested=%s answered=%s: the client left after our protocol version; "
+                "handshake.refused requested=%s answered=%s: the client disconnected after this answer; "
                 "set CLEATS_PROTOCOL=negotiate to answer with the version that it asks for",
                 self._refusable_version[:40],
                 PROTOCOL_VERSION,

@@ -63,7 +63,7 @@ def _decode_cursor(cursor: str | None, count: int) -> tuple[int, str]:
     match value:
         case [int(lister_index), str(after)] if 0 <= lister_index < count:
             return lister_index, after
-    raise invalid_request_error("There is no such page: use the cursor of the page before, or none.")
+    raise invalid_request_error("Invalid cursor. Use the cursor of the previous page, or omit it.")
 
 
 RESOURCES_PER_PAGE, PROMPTS_PER_PAGE, CHILDREN_PER_PAGE = 500, 200, 500
@@ -134,7 +134,7 @@ class OfferHandlers:
                 return types.ReadResourceResult(contents=[_render_contents(contents)])
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         code = types.INVALID_PARAMS if is_modern else HANDSHAKE_NOT_FOUND_CODE
-        raise _not_found_error(f"There is no resource at {uri}", uri, code)
+        raise _not_found_error(f"Resource not found: {uri}", uri, code)
 
     async def list_prompts(self, _ctx: SdkContext, params: PageParams) -> types.ListPromptsResult:
         listers = [provider.list for provider in self._prompts]
@@ -148,7 +148,7 @@ class OfferHandlers:
             if text is not None:
                 content = types.TextContent(type="text", text=text)
                 return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
-        raise invalid_request_error(f"There is no prompt {params.name!r}.")
+        raise invalid_request_error(f"Unknown prompt {params.name!r}.")
 
     async def list_skills(self, ctx: SdkContext, params: PageParams) -> dict[str, Any]:
         listers = [provider.list for provider in self._skills]

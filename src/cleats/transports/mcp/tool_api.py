@@ -56,7 +56,7 @@ class ToolSurface:
             MCPError: The request has a cursor; we never return one.
         """
         if params and params.get("cursor") is not None:
-            raise invalid_request_error("There is no such page: the list is whole.")
+            raise invalid_request_error("Invalid cursor. The list has only one page.")
         if modern not in self._listings:
             self._listings[modern] = self._build_listing(modern=modern)
         return self._listings[modern]

@@ -214,7 +214,7 @@ def test_a_name_that_no_file_can_have_is_that_of_no_library(world: DownloadClien
     result = world.expect_result("verify_extensions", **{argument: "x" * 300})
 
     assert result["exists"] is False
-    assert result["load"]["reason"] == "there is no such library"
+    assert result["load"]["reason"] == "the library does not exist"
 
 
 def test_a_library_that_loads_is_tried_and_told_apart_from_one_that_works(

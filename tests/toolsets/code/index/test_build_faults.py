@@ -298,7 +298,7 @@ def test_a_home_folder_is_indexed_only_if_a_mark_says_so(
 ) -> None:
     monkeypatch.setenv("HOME", str(world.root))
 
-    with pytest.raises(ToolError, match="is no repository, and too much to index") as failed:
+    with pytest.raises(ToolError, match="is not a repository, and it is too large to index") as failed:
         world.build_index()
 
     assert failed.value.code is ErrorCode.INVALID_REQUEST

@@ -129,7 +129,7 @@ def test_a_folder_that_may_not_be_entered_is_refused_with_a_hint(tmp_path: Path)
         Repository.from_path("closed", tmp_path)
 
     assert refused.value.code is ErrorCode.INVALID_REQUEST
-    assert refused.value.message == f"{closed} may not be entered."
+    assert refused.value.message == f"{closed} cannot be opened: permission denied."
     assert refused.value.hint
 
 

@@ -95,7 +95,7 @@ def test_the_hashes_change_with_what_is_said_and_not_with_how(upkeep: Maintenanc
         ({"schemaVersion": 1}, "repos"),
         ({"schemaVersion": 1, "repos": [], "extra": 1}, "extra"),
         ({"schemaVersion": 1, "repos": [{"root": "a", "colour": "red"}]}, "colour"),
-        ({"schemaVersion": 1, "repos": [{"root": "a\0b"}]}, "no usable path"),
+        ({"schemaVersion": 1, "repos": [{"root": "a\0b"}]}, "is not a valid path"),
         ({"schemaVersion": 1, "repos": [{"root": "a"}, {"root": "./a", "alias": "b"}]}, "twice"),
         ({"schemaVersion": 1, "repos": [{"root": "a"}, {"root": "b/a"}]}, "alias 'a'"),
         ({"schemaVersion": 1, "repos": [], "cacheRoot": "elsewhere"}, "cache"),
@@ -198,7 +198,7 @@ def test_a_step_that_is_skipped_because_of_an_argument_says_so(upkeep: Maintenan
     skipped = upkeep.expect_result("bootstrap", skipIndex=True, **{skip: True})["steps"][step]
 
     assert skipped != unasked
-    assert skipped["reason"] == "The caller asked to skip it."
+    assert skipped["reason"] == "Skipped on request."
 
 
 def test_a_bootstrap_checks_the_dictionaries_and_names_the_package_manifests(upkeep: MaintenanceClient) -> None:
@@ -233,7 +233,7 @@ def test_an_index_from_elsewhere_is_taken_in_unless_it_is_not_wanted(upkeep: Mai
     upkeep.expect_error("bootstrap", ErrorCode.DOWNLOAD_VERIFY_FAILED)
 
     assert steps_without["artifacts"]["skipped"]
-    assert steps_without["artifacts"]["reason"] == "The caller asked to skip it."
+    assert steps_without["artifacts"]["reason"] == "Skipped on request."
     assert steps_with["artifacts"]["restored"]
     assert steps_without["index"]["files"] == steps_with["index"]["files"] == 3
 

@@ -145,7 +145,7 @@ def test_a_report_of_another_format_is_refused_with_a_word_on_what_it_is(
     error = shop.expect_error("triage_ingest", source=source, inputPath="report.json")
 
     assert error.code is ErrorCode.INVALID_REQUEST
-    assert f"is not what {source} writes" in error.message
+    assert f"is not in the format of {source}" in error.message
     assert hint in error.hint
     assert not list(shop.archive.iter_records("finding"))
 
@@ -180,7 +180,7 @@ def test_a_line_of_another_format_is_reported_among_those_that_fit(shop: TriageS
     result = shop.ingest_report("osv", b"\n".join(json.dumps(report_line).encode() for report_line in lines))
 
     assert (result["created"], result["errors"]) == (1, 1)
-    assert result["errorDetails"] == [{"index": 1, "message": "line 2: it is not what osv writes"}]
+    assert result["errorDetails"] == [{"index": 1, "message": "line 2: it is not in the format of osv"}]
 
 
 def test_a_report_without_signs_and_findings_is_warned_about(shop: TriageShop) -> None:

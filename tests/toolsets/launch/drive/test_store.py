@@ -414,7 +414,7 @@ def test_a_database_that_is_away_is_told_as_such_and_used_again_when_it_is_back(
     store.close()
 
     assert {(error.code, error.retryable) for error in faults} == {(ErrorCode.INTERNAL, True)}
-    assert {error.message for error in faults} == {"The database that the runs are kept in cannot be reached."}
+    assert {error.message for error in faults} == {"The database of the runs is unreachable."}
     assert all(error.details["cause_class"] for error in faults)
     assert again == run
 

@@ -395,7 +395,7 @@ def test_a_limitation_that_is_known_is_told(tmp_path: Path) -> None:
 
     issues = launch.run_gate("content_distribution").issues
 
-    assert [issue.message for issue in issues] == [f"no page tells of the limitation {'f' * 64}"]
+    assert [issue.message for issue in issues] == [f"no page mentions the limitation {'f' * 64}"]
 
 
 def test_an_artifact_that_does_not_fit_its_schema_is_a_blocker(tmp_path: Path) -> None:

@@ -303,8 +303,8 @@ def test_a_remote_whose_rules_refuse_the_branch_is_told_as_that(world: FakeForge
     with pytest.raises(ToolError) as caught:
         publish_change(publisher, change)
 
-    assert caught.value.message.endswith("git push failed: the remote refused it (pre-receive hook declined).")
-    assert caught.value.hint == "Have its rules let the branch in, then open the request again."
+    assert caught.value.message.endswith("git push failed: the remote rejected the push (pre-receive hook declined).")
+    assert caught.value.hint == "Change the rules of the remote to accept the branch, then open the request again."
     assert caught.value.details == {"reason": "push_refused"}
     assert not caught.value.retryable
 

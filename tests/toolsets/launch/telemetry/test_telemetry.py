@@ -308,7 +308,7 @@ def test_a_call_about_a_run_is_told_where_the_run_is_and_repeats_no_address(
     [sent_record] = anyio.run(record_calls)
 
     assert (sent_record["job_type"], sent_record["parent_run_id"]) == ("mcp_tool_call", OTHER_RUN_ID)
-    assert sent_record["context_json"]["arguments"] == {"run_id": OTHER_RUN_ID, "url": "(not told)"}
+    assert sent_record["context_json"]["arguments"] == {"run_id": OTHER_RUN_ID, "url": "(not recorded)"}
 
 
 def test_an_outbox_that_grows_too_large_loses_its_oldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,4 +160,4 @@ class FileFacts(Struct, omit_defaults=True, gc=False):
     """Modules as written: `os.path`, `./store`, `java.util.List`, `<stdio.h>` as `stdio.h`."""
     exports: list[str] = []
     problem: str = ""
-    """The reason why it was understood only in part: `syntax error near line 12`. Empty otherwise."""
+    """The reason why it was parsed only in part: `syntax error near line 12`. Empty otherwise."""

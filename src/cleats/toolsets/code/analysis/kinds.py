@@ -15,7 +15,7 @@ CHUNK_KINDS: Final[Mapping[str, str]] = {
     "impl": "A block that implements or extends a type.",
     "type": "A type alias or another named type.",
     "namespace": "A namespace, a package or a module declared inside a file.",
-    "property": "A property with code of its own.",
+    "property": "A property that has code, such as a getter.",
     "constant": "A constant or a variable at the top of a file.",
     "macro": "A macro.",
     "module": "What a file says outside of every declaration.",

@@ -84,7 +84,7 @@ def parse_entry_name(raw: bytes) -> tuple[str, ...]:
     if match := _FORBIDDEN_CHARS_PATTERN.search(name):
         raise unsafe_archive_error(f"the name {name[:80]!r} has the sign {match[0]!r} in it")
     if name.startswith("/"):
-        raise unsafe_archive_error(f"the name {name[:80]!r} begins at the root")
+        raise unsafe_archive_error(f"the name {name[:80]!r} is an absolute path")
     while name.startswith("./"):  # tar writes this for a folder that was given as `.`
         name = name[2:]
     parts = tuple(name.removesuffix("/").split("/")) if name not in ("", ".") else ()
@@ -99,7 +99,7 @@ def _check_name_part(part: str, name: str) -> None:
     if part in ("", ".", ".."):
         raise unsafe_archive_error(f"the name {name[:80]!r} has the part {part!r}")
     if part[-1] in ". " or part[0] == " " or _DEVICE_NAME_PATTERN.fullmatch(part):
-        raise unsafe_archive_error(f"the name {name[:80]!r} does not mean the same on every system")
+        raise unsafe_archive_error(f"the name {name[:80]!r} is not portable")
     if len(part.encode()) > MAX_PART_BYTES:
         raise unsafe_archive_error(f"the name {name[:80]!r}… has too long a part")
 
@@ -126,7 +126,7 @@ class ArchiveTally:
         if self.total + entry.size > self.limits.total:
             raise oversized_archive_error(f"it holds more than {self.limits.total:,} bytes")
         if entry.folder and entry.size:
-            raise unsafe_archive_error(f"the folder {entry.name!r} has a content")
+            raise unsafe_archive_error(f"the folder {entry.name!r} has content")
         for depth in range(1, len(entry.parts)):
             self._register_name(entry.parts[:depth], folder=True)
         if entry.parts:
@@ -138,7 +138,7 @@ class ArchiveTally:
         if self.total > self.limits.total:
             raise oversized_archive_error(f"it holds more than {self.limits.total:,} bytes")
         if self.total > max(self.limits.free, self.limits.ratio * self.packed):
-            raise oversized_archive_error(f"more than {self.limits.ratio} bytes come out for each one in it")
+            raise oversized_archive_error(f"its compression ratio is over {self.limits.ratio}")
 
     def count_content(self, content: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the content of an entry and record its bytes."""
@@ -154,7 +154,7 @@ class ArchiveTally:
         elif previous[0] != parts:
             raise unsafe_archive_error(f"{'/'.join(parts)!r} and {'/'.join(previous[0])!r} collide")
         elif not (folder and previous[1]):
-            raise unsafe_archive_error(f"{'/'.join(parts)!r} is there twice")
+            raise unsafe_archive_error(f"{'/'.join(parts)!r} occurs twice")
 
 
 def is_archive(file: BinaryIO) -> bool:
@@ -190,7 +190,7 @@ def extract_archive(
     """
     check_archive(file, limits, check_cancelled)
     if os.path.lexists(target):
-        raise FileExistsError(17, "it is there already", str(target))
+        raise FileExistsError(17, "it already exists", str(target))
     staging_folder = Path(tempfile.mkdtemp(prefix=STAGING_FOLDER_PREFIX, dir=target.parent))
     try:
         entries = []

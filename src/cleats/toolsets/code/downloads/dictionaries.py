@@ -41,8 +41,8 @@ def describe_model(model: str | None, folder: Path = MODEL_FOLDER) -> dict[str, 
     if model is not None and model.lower() not in {name.lower(), name.rpartition("/")[2].lower()}:
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"{model!r} cannot be used: vectors are made with a table of words from {name}.",
-            hint="It comes with this program, so nothing has to be downloaded; leave out model.",
+            f"{model!r} cannot be used: vectors are built with the word table {name}.",
+            hint="The table is built in and needs no download; omit `model`.",
         )
     return {
         "model": name,
@@ -196,7 +196,7 @@ def read_manifest(folder: Path) -> DictionaryManifest:
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
             f"{path} cannot be read: {error}.",
-            hint="Correct it, or remove it and download the lists again.",
+            hint="Fix the file, or delete it and download the lists again.",
         ) from None
 
 
@@ -223,16 +223,16 @@ def parse_named_sources(specs: str | Sequence[str], base: Path) -> dict[str, Dow
         if not equals or not re.fullmatch(DICTIONARY_NAME_PATTERN, name):
             raise _invalid_spec_error(f"{spec[:200]!r} is not name=url")
         if name in named_sources:
-            raise _invalid_spec_error(f"{name!r} is there twice")
+            raise _invalid_spec_error(f"{name!r} occurs twice")
         if name == BUILTIN_DICTIONARY:
-            raise _invalid_spec_error(f"{BUILTIN_DICTIONARY!r} is the list that comes with this program")
+            raise _invalid_spec_error(f"{BUILTIN_DICTIONARY!r} is the built-in list")
         named_sources[name] = sources.parse_source(address, base)
     return named_sources
 
 
 def _describe_builtin(name: str) -> dict[str, Any]:
     if name != BUILTIN_DICTIONARY:
-        raise _invalid_spec_error(f"There is no source for the list {name!r}")
+        raise _invalid_spec_error(f"No source is known for the word list {name!r}")
     return {"name": name, "reason": "built-in", "words": describe_model(None)["words"]}
 
 
@@ -263,7 +263,7 @@ def _invalid_spec_error(problem: str) -> ToolError:
 def _invalid_list_error(source: DownloadSource) -> ToolError:
     return ToolError(
         ErrorCode.DOWNLOAD_VERIFY_FAILED,
-        f"{source.public_url} is no list of words. Nothing was put in place.",
-        hint="A list is text in UTF-8 with one word on each line.",
+        f"{source.public_url} is not a word list. Nothing was installed.",
+        hint="A word list is UTF-8 text with one word per line.",
         retryable=False,
     )

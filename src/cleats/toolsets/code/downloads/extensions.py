@@ -154,9 +154,9 @@ class ExtensionFolder:
             return sources.parse_source(manifest.url, self.repository)
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"There is no source for {self.provider} on {self.machine.key}.",
+            f"No source is known for {self.provider} on {self.machine.key}.",
             hint=(
-                "None is needed: vectors are built in. To keep the extension for other programs, "
+                "Cleats does not need it: vectors are built in. To store the extension for other programs, "
                 "give url, an archive or a library."
             ),
         )

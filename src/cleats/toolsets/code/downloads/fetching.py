@@ -253,7 +253,7 @@ class _DownloadTransfer:
             if response.status_code == 304 and request_headers:
                 return None
             if response.status_code != 200:
-                raise _verification_error(source, f"the server says {response.status_code}, unasked")
+                raise _verification_error(source, f"the server sent an unexpected status {response.status_code}")
             return await self._read_full_response(response)
 
     async def _read_full_response(self, response: "Response") -> DownloadOrigin:
@@ -277,7 +277,9 @@ class _DownloadTransfer:
             partial.write(block)
             self.on_progress(partial.size, total)
         if total and partial.size != total:
-            error = _verification_error(self.request.source, f"{partial.size:,} bytes came instead of {total:,}")
+            error = _verification_error(
+                self.request.source, f"{partial.size:,} bytes were received instead of {total:,}"
+            )
             if partial.size > total:
                 partial.discard()
             raise error
@@ -288,8 +290,8 @@ class _DownloadTransfer:
         self.partial.discard()
         raise ToolError(
             ErrorCode.DOWNLOAD_VERIFY_FAILED,
-            f"{self.request.source.public_url} has more than {self.policy.limit:,} bytes. Nothing was put in place.",
-            hint="CLEATS_DOWNLOAD_LIMIT allows larger downloads.",
+            f"{self.request.source.public_url} has more than {self.policy.limit:,} bytes. Nothing was installed.",
+            hint="Raise CLEATS_DOWNLOAD_LIMIT to allow larger downloads.",
             retryable=False,
         )
 
@@ -308,18 +310,20 @@ def _open_local_file(path: Path, source: DownloadSource) -> BinaryIO:
     try:
         return open_regular_file(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise ToolError(ErrorCode.NOT_FOUND, f"There is no file {source.public_url}.", hint="Check the path.") from None
+        raise ToolError(
+            ErrorCode.NOT_FOUND, f"The file {source.public_url} does not exist.", hint="Check the path."
+        ) from None
     except NotRegularFileError:
-        message = f"{source.public_url} is no plain file."
+        message = f"{source.public_url} is not a regular file."
         raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Give the path of a file.") from None
     except OSError as error:
         message = f"{source.public_url} cannot be read: {error.strerror}."
-        raise ToolError(ErrorCode.FORBIDDEN, message, hint="Check who may read it.") from None
+        raise ToolError(ErrorCode.FORBIDDEN, message, hint="Check its permissions.") from None
 
 
 def _verification_error(source: DownloadSource, reason: str) -> ToolError:
     return ToolError(
         ErrorCode.DOWNLOAD_VERIFY_FAILED,
-        f"{source.public_url} is not what it should be: {reason}. Nothing was put in place.",
-        hint="Try again; if it stays so, check the address and the sha256.",
+        f"{source.public_url} failed verification: {reason}. Nothing was installed.",
+        hint="Retry; if it fails again, check the address and the sha256.",
     )

@@ -85,7 +85,7 @@ def find_library(folder: Path, names: Iterable[str], provider: str, target: Libr
     chosen = [name for name in candidates if Path(name).name.removeprefix("lib") == library_name] or candidates
     if len(chosen) != 1:
         count = "no library" if not chosen else f"{len(chosen)} libraries"
-        message = f"There is {count} {library_name} in what came. Nothing was put in place."
+        message = f"The download contains {count} {library_name}. Nothing was installed."
         raise ToolError(ErrorCode.INVALID_REQUEST, message, hint=f"Use an archive with one library for {target.key}.")
     check_library(folder / chosen[0], target)
     return chosen[0]
@@ -102,8 +102,8 @@ def check_library(library: Path, target: LibraryPlatform) -> None:
     if not beginning.startswith(_LIBRARY_MAGIC_BYTES[target.platform]):
         raise ToolError(
             ErrorCode.DOWNLOAD_VERIFY_FAILED,
-            f"What came is no library for {target.platform}. Nothing was put in place.",
-            hint="Check the address, and platform and arch.",
+            f"The downloaded file is not a library for {target.platform}. Nothing was installed.",
+            hint="Check the address, the platform and the architecture.",
             retryable=False,
         )
 
@@ -166,7 +166,7 @@ def _query_sample(connection: "apsw.Connection", trial: ExtensionTrial) -> None:
     query = f"SELECT rowid FROM {table} WHERE {column} MATCH ? ORDER BY distance LIMIT 1"  # noqa: S608
     rows = connection.execute(query, (encoded_vector,)).fetchall()
     if rows != [(7,)]:
-        raise ValueError(f"a vector was put in and not found again: {rows!r}")
+        raise ValueError(f"a vector was stored but not found again: {rows!r}")
 
 
 TRIAL_MODULE: Final = "cleats.toolsets.code.downloads.libraries"

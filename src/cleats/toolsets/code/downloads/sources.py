@@ -67,7 +67,7 @@ def parse_source(text: str, base: Path) -> DownloadSource:
     address, separator, fragment = text.strip().partition("#")
     pin = _SHA256_FRAGMENT_PATTERN.fullmatch(fragment)
     if separator and pin is None:
-        raise _invalid_source_error(text, "what follows # is no sha256= with 64 digits")
+        raise _invalid_source_error(text, "the text after # is not sha256= with 64 digits")
     digest = pin[1].lower() if pin else ""
     if not address or any(ord(char) < 33 for char in address if char != " "):
         raise _invalid_source_error(text, "it is empty or has control characters")
@@ -92,9 +92,9 @@ def _normalize_url(parts: SplitResult, text: str) -> str:
     if parts.scheme not in DEFAULT_PORTS:
         raise _invalid_source_error(text, "expected http, https, file or a path")
     if not parts.hostname or " " in parts.netloc:
-        raise _invalid_source_error(text, "it names no host")
+        raise _invalid_source_error(text, "it has no host")
     if parts.username is not None or parts.password is not None:
-        raise _invalid_source_error(text.replace(parts.netloc, "…"), "it has a name or a password in it")
+        raise _invalid_source_error(text.replace(parts.netloc, "…"), "it contains a user name or a password")
     return urlunsplit(parts._replace(fragment="", path=parts.path or "/"))
 
 
@@ -102,7 +102,7 @@ def _resolve_path(text: str, base: Path) -> Path:
     try:
         return resolve_path(base, text, expands_home=True)
     except ValueError:
-        raise _invalid_source_error(text, "it is no usable path") from None
+        raise _invalid_source_error(text, "the path is invalid") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class DownloadPolicy:
         raise ToolError(
             ErrorCode.FORBIDDEN,
             f"{source.public_url} is neither in the repository nor in the cache.",
-            hint="CLEATS_DOWNLOAD_ROOTS names more folders that files may be taken from.",
+            hint="Add its folder to CLEATS_DOWNLOAD_ROOTS to allow it.",
         )
 
     async def resolve_host(self, host: str, port: int) -> str:
@@ -142,13 +142,13 @@ class DownloadPolicy:
         """
         is_allowed = any(fnmatchcase(host.lower(), pattern.lower()) for pattern in self.hosts)
         if self.hosts and not is_allowed:
-            raise _forbidden_host_error(host, "is not among the hosts that downloads may come from")
+            raise _forbidden_host_error(host, "is not an allowed download host")
         try:
             address_infos = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             raise ToolError(
                 ErrorCode.NOT_FOUND,
-                f"There is no host {host}, or its address cannot be found now.",
+                f"Cannot resolve the host {host}.",
                 hint="Check the name and the network.",
                 retryable=True,
             ) from None
@@ -162,14 +162,12 @@ def _invalid_source_error(text: str, reason: str) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_REQUEST,
         f"{text[:200]!r} cannot be downloaded: {reason}.",
-        hint="Give an http(s) URL, a file:// URL or a path, with #sha256=... for what must come.",
+        hint="Give an http(s) URL, a file:// URL or a path, with #sha256=... to pin the content.",
     )
 
 
 def _forbidden_host_error(host: str, reason: str) -> ToolError:
-    return ToolError(
-        ErrorCode.FORBIDDEN, f"{host} {reason}.", hint="The setting CLEATS_DOWNLOAD_HOSTS names those that are allowed."
-    )
+    return ToolError(ErrorCode.FORBIDDEN, f"{host} {reason}.", hint="CLEATS_DOWNLOAD_HOSTS lists the allowed hosts.")
 
 
 CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS = 15.0, 30.0
@@ -213,7 +211,7 @@ async def open_response(
                     url = _resolve_redirect(url, response.headers.get("location", ""), source)
                 finally:
                     await response.aclose()
-    raise _download_error(source, f"it leads on more than {MAX_REDIRECTS} times", retryable=False)
+    raise _download_error(source, f"it redirects more than {MAX_REDIRECTS} times", retryable=False)
 
 
 async def _send_request(
@@ -239,31 +237,31 @@ def _resolve_redirect(url: str, location: str, source: DownloadSource) -> str:
     except (ToolError, ValueError):
         next_source = None
     if not location or next_source is None or next_source.path is not None:
-        raise _download_error(source, "it leads to an address that cannot be used", retryable=False)
+        raise _download_error(source, "it redirects to an invalid address", retryable=False)
     if url.startswith("https:") and not next_source.is_encrypted:
-        raise _download_error(source, "it leads from https to http", retryable=False)
+        raise _download_error(source, "it redirects from https to http", retryable=False)
     return next_source.url
 
 
 def _check_response(response: "Response", source: DownloadSource) -> None:
     status = response.status_code
     phrases = {int(known): known.phrase for known in HTTPStatus}
-    status_text = f"the server says {status} {phrases.get(status, '')}".rstrip()
+    status_text = f"the server answered {status} {phrases.get(status, '')}".rstrip()
     if status in (404, 410):
         raise ToolError(
-            ErrorCode.NOT_FOUND, f"There is nothing at {source.public_url}: {status_text}.", hint="Check the address."
+            ErrorCode.NOT_FOUND, f"{source.public_url} does not exist: {status_text}.", hint="Check the address."
         )
     if status in (401, 403, 407):
         raise ToolError(
             ErrorCode.FORBIDDEN,
-            f"{source.public_url} may not be read: {status_text}.",
-            hint="Use an address that needs no password, or fetch the file and give its path.",
+            f"Access to {source.public_url} is denied: {status_text}.",
+            hint="Use an address that needs no password, or download the file yourself and give its path.",
         )
     if status not in (200, 206, 304, 416):
         raise _download_error(source, status_text, retryable=status in _RETRYABLE_STATUSES)
     encoding = response.headers.get("content-encoding", "identity")
     if encoding not in ("", "identity"):
-        raise _download_error(source, f"it is sent as {encoding[:40]!r}, unasked", retryable=False)
+        raise _download_error(source, f"it has the unexpected encoding {encoding[:40]!r}", retryable=False)
 
 
 @contextmanager
@@ -275,9 +273,9 @@ def _wrap_http_errors(source: DownloadSource) -> Iterator[None]:
     try:
         yield
     except httpx2.TimeoutException:
-        raise _download_error(source, "the server is silent", retryable=True) from None
+        raise _download_error(source, "the server does not answer", retryable=True) from None
     except httpx2.RemoteProtocolError as error:
-        raise _download_error(source, f"the answer broke off ({error})", retryable=True) from None
+        raise _download_error(source, f"the connection broke ({error})", retryable=True) from None
     except (httpx2.HTTPError, httpx2.StreamError, ssl.SSLError) as error:
         reason = f"the server cannot be reached ({str(error) or type(error).__name__})"
         raise _download_error(source, reason, retryable=True) from None
@@ -288,6 +286,6 @@ def _wrap_http_errors(source: DownloadSource) -> Iterator[None]:
 
 
 def _download_error(source: DownloadSource, reason: str, *, retryable: bool) -> ToolError:
-    hint = "Try again; what has come is kept." if retryable else "Use another address."
-    message = f"{source.public_url} could not be downloaded: {reason}. Nothing was put in place."
+    hint = "Retry; the download continues where it stopped." if retryable else "Use another address."
+    message = f"{source.public_url} could not be downloaded: {reason}. Nothing was installed."
     return ToolError(ErrorCode.DOWNLOAD_VERIFY_FAILED, message, hint=hint, retryable=retryable)

@@ -45,7 +45,7 @@ class DownloadFolders:
         if folder.is_relative_to(cache):
             if folder.relative_to(cache).parts[:1] != (REPOSITORIES_FOLDER,):
                 return folder
-            raise _forbidden_folder_error(path, "is where the indexes are")
+            raise _forbidden_folder_error(path, "contains the indexes")
         if not folder.is_relative_to(self.repository):
             raise _forbidden_folder_error(path, "is neither in the cache nor in the repository")
         if _GIT_FOLDER in (part.lower() for part in folder.relative_to(self.repository).parts):
@@ -63,7 +63,7 @@ class DownloadFolders:
         except ValueError:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
-                f"{path!r} is no usable path.",
+                f"{path!r} is not a valid path.",
                 hint="Give the path of a folder, absolute or from the root of the repository.",
             ) from None
 
@@ -100,7 +100,7 @@ def _wrap_os_errors(folder: Path) -> Iterator[None]:
         raise ToolError(
             code,
             f"{folder} cannot be written: {error.strerror or error}.",
-            hint="Name another folder, or set CLEATS_CACHE_DIR to a place with room.",
+            hint="Name another folder, or set CLEATS_CACHE_DIR to a folder with free space.",
             retryable=code is ErrorCode.INTERNAL,
         ) from error
 
@@ -109,5 +109,5 @@ def _forbidden_folder_error(path: str, reason: str) -> ToolError:
     return ToolError(
         ErrorCode.FORBIDDEN,
         f"{path!r} {reason}.",
-        hint="Leave it out, or name a folder in the cache or in the repository.",
+        hint="Omit it, or name a folder in the cache or in the repository.",
     )

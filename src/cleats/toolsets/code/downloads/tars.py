@@ -52,7 +52,7 @@ class _TarStream:
         """Yield exactly `size` bytes, block by block."""
         while size:
             if not self._buffer and not self._fill_buffer():
-                raise unsafe_archive_error("it ends in the middle")
+                raise unsafe_archive_error("it is truncated")
             block, self._buffer = self._buffer[:size], self._buffer[size:]
             size -= len(block)
             yield block
@@ -60,20 +60,20 @@ class _TarStream:
     def skip_padding(self, size: int, owner: str) -> None:
         """Read the rest of the last block of an entry or a description."""
         if self.read(-size % BLOCK_BYTES).strip(b"\x00"):
-            raise unsafe_archive_error(f"{owner} is followed by something that is no padding")
+            raise unsafe_archive_error(f"{owner} is followed by data instead of padding")
 
     def check_end(self) -> None:
         """Read the remaining bytes, which must be padding."""
         while self._buffer:
             if self._buffer.strip(b"\x00"):
-                raise unsafe_archive_error("something follows its end")
+                raise unsafe_archive_error("it has data after its end")
             self._fill_buffer()
 
     def _fill_buffer(self) -> bool:
         self._buffer = next(self._blocks, b"")
         self._remaining_bytes -= len(self._buffer)
         if self._remaining_bytes < 0:  # headers and padding compress well too
-            raise oversized_archive_error("more comes out than its entries hold")
+            raise oversized_archive_error("it contains more data than its entries")
         return bool(self._buffer)
 
 
@@ -101,13 +101,13 @@ def read_entries(file: BinaryIO, limits: ArchiveLimits) -> Iterator[RawEntry]:
         yield RawEntry(name, size, is_folder, bool(mode & 0o111), stream.iterate_bytes(size))
         stream.skip_padding(size, repr(name.decode(errors="replace").removesuffix("/")))
     if noted_name is not None:
-        raise unsafe_archive_error("a name stands at its end")
+        raise unsafe_archive_error("its last entry is a name without content")
     stream.check_end()
 
 
 def _parse_tar_header(block: bytes) -> tuple[bytes, int, int]:
     if not _has_valid_checksum(block):
-        raise unsafe_archive_error("the sum of a header is wrong")
+        raise unsafe_archive_error("a header has a wrong checksum")
     mode, size = _parse_octal(block[100:108]), _parse_octal(block[124:136])
     if size is None or mode is None:
         raise unsafe_archive_error("a header has no size or no mode")
@@ -120,7 +120,7 @@ def _parse_tar_header(block: bytes) -> tuple[bytes, int, int]:
 def _read_described_name(kind: bytes, size: int, stream: _TarStream) -> bytes | None:
     """Return the name that a metadata header gives the next entry, or None."""
     if size > MAX_METADATA_BYTES:
-        raise unsafe_archive_error("a description is too long")
+        raise unsafe_archive_error("an extended header is too long")
     content = stream.read(size)
     stream.skip_padding(size, "a description")
     if kind == b"L":
@@ -132,7 +132,7 @@ def _read_described_name(kind: bytes, size: int, stream: _TarStream) -> bytes | 
         raise unsafe_archive_error("all entries have one name")
     for key in fields:
         if key in (b"size", b"linkpath", b"hdrcharset") or key.startswith(b"GNU.sparse"):
-            raise unsafe_archive_error(f"a description says {key.decode()!r}")
+            raise unsafe_archive_error(f"an extended header sets {key.decode()!r}")
     return fields.get(b"path")
 
 
@@ -146,7 +146,7 @@ def _parse_pax_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         key, equals, value = line.partition(b"=")
         is_complete = len(digits) + 1 + len(line) == length and line.endswith(b"\n")
         if not is_complete or not equals or not key or key in seen_keys:
-            raise unsafe_archive_error("a description cannot be read")
+            raise unsafe_archive_error("an extended header cannot be read")
         seen_keys.add(key)
         yield key, value[:-1]
 
@@ -163,5 +163,5 @@ def _parse_octal(raw: bytes) -> int | None:
 def _read_name_field(raw: bytes) -> bytes:
     text, _, rest = raw.partition(b"\x00")
     if rest.strip(b"\x00"):
-        raise unsafe_archive_error(f"the name {text[:80]!r} goes on behind its end")
+        raise unsafe_archive_error(f"the name {text[:80]!r} continues after its end")
     return text

@@ -73,8 +73,8 @@ class DownloadTools:
         ):
             context.warn(
                 "dictionaries_unused",
-                "These lists are kept, but indexes do not use them yet: run-together words are "
-                "taken apart with the built-in list en.",
+                "These lists are stored, but indexes do not use them yet: compound words are "
+                "split with the built-in list en.",
             )
         return {
             "repoPath": str(repository.root),
@@ -98,7 +98,7 @@ class DownloadTools:
         manifest, download, reason = await extension_folder.ensure_extension(
             source, partial(_DownloadMeter(context).report, provider), update=args["update"], force=args["force"]
         )
-        context.warn("extension_unused", "Searches do not use this extension: their vectors are built in.")
+        context.warn("extension_unused", "Search does not use this extension: vectors are built in.")
         return {
             "repoPath": str(repository.root),
             "provider": provider,
@@ -126,7 +126,7 @@ class DownloadTools:
         # Path.is_file raises an error for a name that is too long.
         exists = await to_thread.run_sync(os.path.isfile, path)
         if not exists:
-            skip_reason = "there is no such library"
+            skip_reason = "the library does not exist"
         if skip_reason:
             steps = libraries.report_skipped(skip_reason)
         else:
@@ -147,7 +147,7 @@ class DownloadTools:
             path = folders.resolve_path(args["path"])
             if not (path.is_relative_to(folders.repository) or self._is_trusted(path)):
                 message = f"{args['path']!r} is neither in the cache nor in the repository."
-                raise ToolError(ErrorCode.FORBIDDEN, message, hint="Leave out path, or name a library in the cache.")
+                raise ToolError(ErrorCode.FORBIDDEN, message, hint="Omit path, or name a library in the cache.")
         else:
             folder = _resolve_extension_folder(args, folders, platform)
             path = folder / (libraries.LIBRARY_NAMES_BY_PROVIDER[args["provider"]] + platform.library_suffix)
@@ -157,7 +157,7 @@ class DownloadTools:
                 if path.is_file() and not is_intact(folder, manifest):
                     skip_reason = "it is not the library that was downloaded"
         if not self._is_trusted(path.resolve()):
-            skip_reason = "it is not in the cache, and other places may hold anybody's code"
+            skip_reason = "it is not in the cache, and code from other places is not trusted"
         if platform != libraries.detect_platform():
             skip_reason = f"it is for {platform.key}, and this is {libraries.detect_platform().key}"
         if args["annMode"] == "built-in":
@@ -193,8 +193,8 @@ def _check_transport(source: DownloadSource | None) -> None:
     if source is not None and not source.is_encrypted and not source.sha256:
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"{source.public_url} is a program that comes without encryption.",
-            hint="Use https, or add #sha256=... with the hash that it must have.",
+            f"{source.public_url} is a program that would be downloaded without encryption.",
+            hint="Use https, or add #sha256=... with the expected hash.",
         )
 
 

@@ -59,7 +59,7 @@ def oversized_archive_error(reason: str) -> ToolError:
     return ToolError(
         ErrorCode.ARCHIVE_TOO_LARGE,
         f"The archive is refused: {reason}. Nothing was written.",
-        hint="Use a smaller archive, with nothing in it but what is needed.",
+        hint="Use a smaller archive that contains only what is needed.",
     )
 
 
@@ -110,10 +110,10 @@ def decompress_file(file: BinaryIO) -> Iterator[bytes]:
         decompressor = create_decompressor()
         yield from decompress_stream(decompressor, chain((data,), blocks))
         if not decompressor.eof:
-            raise unsafe_archive_error("it ends in the middle")
+            raise unsafe_archive_error("it is truncated")
         data = decompressor.unused_data or next(blocks, b"")
     if any(block.strip(b"\x00") for block in blocks):  # xz and tape drives add padding
-        raise unsafe_archive_error("something follows its end")
+        raise unsafe_archive_error("it has data after its end")
 
 
 def decompress_stream(decompressor: _Decompressor, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -137,7 +137,7 @@ def read_at(file: BinaryIO, offset: int, size: int) -> bytes:
     file.seek(offset)
     data = file.read(size)
     if len(data) != size:
-        raise unsafe_archive_error("it ends in the middle")
+        raise unsafe_archive_error("it is truncated")
     return data
 
 

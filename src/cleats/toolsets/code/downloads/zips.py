@@ -61,7 +61,7 @@ def read_entries(file: BinaryIO, limits: ArchiveLimits) -> Iterator[RawEntry]:
         content_offsets.append(_locate_content(file, info))
         free_offset = content_offsets[-1] + info.compress_size
         if free_offset > archive.start_dir:
-            raise unsafe_archive_error(f"the entry {_raw_name(info)[:80]!r} reaches beyond its place")
+            raise unsafe_archive_error(f"the entry {_raw_name(info)[:80]!r} extends beyond its boundaries")
     for info, content_offset in zip(infos, content_offsets, strict=True):
         name, is_executable = _raw_name(info), bool(info.external_attr >> 16 & 0o111)
         content = _read_content(file, info, content_offset)
@@ -81,7 +81,7 @@ def _check_end(file: BinaryIO, archive: ZipFile, limits: ArchiveLimits) -> None:
     tail = read_at(file, offset + size, max(file.seek(0, os.SEEK_END) - offset - size, 0))
     large_end = tail[: -_END_RECORD_STRUCT.size - len(archive.comment)]
     if len(tail) < _END_RECORD_STRUCT.size or len(large_end) not in (0, _LARGE_END_STRUCT.size):
-        raise unsafe_archive_error("something precedes or follows its end")
+        raise unsafe_archive_error("it has data before its start or after its end")
     count = len(infos)
     stated: tuple[Any, ...] = _END_RECORD_STRUCT.unpack_from(tail, len(large_end))
     expected: tuple[Any, ...] = (b"PK\x05\x06", 0, 0, count, count, size, offset, len(archive.comment))
@@ -93,7 +93,7 @@ def _check_end(file: BinaryIO, archive: ZipFile, limits: ArchiveLimits) -> None:
     if max(count, stated[-7] if large_end else 0) > limits.entries:
         raise oversized_archive_error(f"it has more than {limits.entries:,} entries")
     if stated != expected:
-        raise unsafe_archive_error("its end describes another directory than it has")
+        raise unsafe_archive_error("its end record does not match its directory")
 
 
 def _check_entry(info: ZipInfo) -> None:
@@ -101,7 +101,7 @@ def _check_entry(info: ZipInfo) -> None:
     if info.flag_bits & _ENCRYPTED_FLAGS:
         raise unsafe_archive_error(f"the entry {name[:80]!r} is encrypted")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or info.flag_bits & _PATCH_FLAG or info.volume:
-        raise unsafe_archive_error(f"the entry {name[:80]!r} is packed in a way that is not read here")
+        raise unsafe_archive_error(f"the entry {name[:80]!r} uses an unsupported compression")
     kind, is_dos_folder = stat.S_IFMT(mode), bool(info.external_attr & 0x10)
     if kind not in (0, stat.S_IFDIR, stat.S_IFREG):
         raise unsafe_archive_error(f"the entry {name[:80]!r} is a link, a device or a pipe")
@@ -143,11 +143,11 @@ def _read_content(file: BinaryIO, info: ZipInfo, offset: int) -> Iterator[bytes]
             break
         yield block
     if (received_bytes, crc) != (info.file_size, info.CRC):
-        raise unsafe_archive_error(f"the content of {_raw_name(info)[:80]!r} is not what the directory says")
+        raise unsafe_archive_error(f"the content of {_raw_name(info)[:80]!r} does not match the directory")
 
 
 def _inflate_entry(packed_blocks: Iterator[bytes]) -> Iterator[bytes]:
     inflater = Inflater(-zlib.MAX_WBITS)
     yield from decompress_stream(inflater, packed_blocks)
     if next(packed_blocks, b"") or not inflater.eof or inflater.unused_data:
-        raise unsafe_archive_error("an entry ends before its bytes do, or after")
+        raise unsafe_archive_error("the size of an entry does not match its content")

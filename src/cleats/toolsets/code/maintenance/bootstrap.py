@@ -18,7 +18,7 @@ from cleats.toolsets.code.maintenance.context import MaintenanceEnvironment, Mai
 from cleats.toolsets.code.repository import Repository
 
 INSTALL_SKIP_REASON: Final = (
-    "Nothing is installed: that would run scripts of the repository, and an index needs none of its packages."
+    "Packages are never installed: that would run the repository's scripts, and the index does not need them."
 )
 PACKAGE_MANIFESTS: Final = (
     *("package.json", "pyproject.toml", "requirements.txt", "Cargo.toml", "go.mod"),
@@ -46,7 +46,7 @@ class BootstrapTool(MaintenanceTool):
         steps["artifacts"], folder = _find_artifacts(args, repository)
         if args["skipIndex"]:
             steps["index"] = _skip_step(_CALLER_SKIP_REASON)
-            steps["sqlite"] = _skip_step("It is made with the index, which was skipped.")
+            steps["sqlite"] = _skip_step("It is built together with the index, which was skipped.")
         else:
             await self._build_index(args, context, repository, steps, folder)
         return {"repoPath": str(repository.root), "steps": steps}
@@ -77,11 +77,11 @@ class BootstrapTool(MaintenanceTool):
         steps["sqlite"] = (
             {"skipped": False, "ok": True}
             if args["withSqlite"]
-            else _skip_step("It was not asked for; withSqlite=true makes it.")
+            else _skip_step("Not requested; withSqlite=true creates it.")
         )
 
 
-_CALLER_SKIP_REASON: Final = "The caller asked to skip it."
+_CALLER_SKIP_REASON: Final = "Skipped on request."
 
 
 def _skip_step(reason: str) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _check_dictionaries(environment: MaintenanceEnvironment) -> dict[str, Any]:
         return {"skipped": False, "ok": False, "reason": error.message}
     if all(lists.values()):
         return {"skipped": False, "ok": True, "lists": lists}
-    reason = "A list is missing or damaged; download_dictionaries brings it again."
+    reason = "A word list is missing or damaged; run download_dictionaries to fetch it again."
     return {"skipped": False, "ok": False, "lists": lists, "reason": reason}
 
 
@@ -115,5 +115,5 @@ def _find_artifacts(args: Mapping[str, Any], repository: Repository) -> tuple[di
     if args["skipArtifacts"] or args["skipIndex"]:
         return _skip_step(_CALLER_SKIP_REASON), ""
     if not (folder / "manifest.json").is_file():
-        return _skip_step(f"There is no {ARTIFACTS_FOLDER}/manifest.json in the repository."), ""
+        return _skip_step(f"The repository has no {ARTIFACTS_FOLDER}/manifest.json."), ""
     return {"skipped": False, "ok": True, "path": str(folder), "restored": False}, str(folder)

@@ -33,11 +33,11 @@ def resolve_file(root: Path, requested_path: str) -> Path:
     except ValueError:
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"{requested_path[:MAX_SHOWN_PATH_CHARS]!r} is no usable path.",
+            f"{requested_path[:MAX_SHOWN_PATH_CHARS]!r} is not a valid path.",
             hint="Give the path of a file, from the root of the repository.",
         ) from None
     if not resolved.is_relative_to(root):
-        raise _forbidden_path_error(requested_path, "leads out of the repository")
+        raise _forbidden_path_error(requested_path, "is outside the repository")
     path = resolved.relative_to(root)
     if path.parts[:1] == (GIT_FOLDER,):
         raise _forbidden_path_error(requested_path, "is in git's own folder")
@@ -54,7 +54,7 @@ def open_file(root: Path, path: Path) -> BinaryIO:
     try:
         return open_file_below(root, path)
     except NotRegularFileError:
-        raise _invalid_file_error(str(path), "is no plain file") from None
+        raise _invalid_file_error(str(path), "is not a regular file") from None
     except OSError as error:
         _raise_open_error(error, str(path))
 
@@ -67,20 +67,20 @@ def _check_regular_file(path: Path, requested_path: str) -> None:
     if stat.S_ISDIR(mode):
         raise _invalid_file_error(requested_path, "is a folder")
     if not stat.S_ISREG(mode):
-        raise _invalid_file_error(requested_path, "is no plain file")
+        raise _invalid_file_error(requested_path, "is not a regular file")
 
 
 def _raise_open_error(error: OSError, requested_path: str) -> NoReturn:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"There is no file {requested_path!r} in the repository.",
+            f"The file {requested_path!r} does not exist in the repository.",
             hint="Give its path from the root of the repository; `search` finds files.",
         ) from None
     if error.errno in (errno.EACCES, errno.EPERM):
-        raise _forbidden_path_error(requested_path, "may not be read by this server") from None
+        raise _forbidden_path_error(requested_path, "cannot be read by this server: permission denied") from None
     if error.errno == errno.ELOOP:
-        raise _forbidden_path_error(requested_path, "was replaced by a link just now") from None
+        raise _forbidden_path_error(requested_path, "was replaced by a link") from None
     raise _invalid_file_error(requested_path, f"cannot be opened: {error.strerror}") from None
 
 
@@ -88,7 +88,7 @@ def _forbidden_path_error(requested_path: str, reason: str) -> ToolError:
     return ToolError(
         ErrorCode.FORBIDDEN,
         f"{requested_path!r} {reason}.",
-        hint="Only files inside the repository are shown; repoPath names another one.",
+        hint="Only files inside the repository can be shown; set repoPath to use another repository.",
     )
 
 
@@ -191,7 +191,7 @@ class _ExcerptReader:
         start = self._span.start
         if start > max(lines, 1):
             line_text = "1 line" if lines == 1 else f"{lines:,} lines"
-            raise _unshowable_error(f"It has {line_text}", f"Begin with a line up to {max(lines, 1)}.")
+            raise _unshowable_error(f"It has only {line_text}", f"Start at line {max(lines, 1)} or before.")
         raw = self._trim_to_limit()
         count = raw.count(b"\n") + (not raw.endswith(b"\n")) if raw else 0
         text = _decoder(errors="replace").decode(raw, final=not self._is_full)

@@ -109,7 +109,7 @@ class _PackingRun:
             raise _missing_index_error(order, f"has an index without {order.mode}")
         if not set(meta["modes"]) <= set(expand_mode(order.mode)):
             message = f"One file holds {', '.join(meta['modes'])}; it cannot be done for {order.mode} alone."
-            raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Leave out mode, or say all.")
+            raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Omit mode, or use all.")
         self._chunks: dict[str, int] = meta["counts"]["chunks"]
         self._vectors = sum(self._chunks.values()) if meta["vectors"] else 0
         self._has_fts = meta["sqlite"] and (lease.folder / FTS_FILENAME).is_file()
@@ -127,7 +127,7 @@ class _PackingRun:
             with IndexCatalogue.open_for_update(draft / catalogue_schema.CATALOGUE_FILE_NAME) as catalogue:
                 catalogue.set_meta({"sqlite": True})
                 catalogue.commit()
-            self._report_message("making it searchable with SQLite")
+            self._report_message("building the SQLite full-text index")
             write_fts_index(draft)
             if self._order.compact:
                 self._report_message("packing")

@@ -137,9 +137,9 @@ class RemovalTools(MaintenanceTool):
         if args["all"] and "repoPath" in args:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
-                "`all` means every repository, and does not go with repoPath.",
-                hint="Leave one of them out. A server that is fenced to repositories, as over "
-                "HTTP, removes only theirs.",
+                "`all` selects every repository and cannot be combined with repoPath.",
+                hint="Give only one of them. A server that is limited to some repositories, as over "
+                "HTTP, removes only their indexes.",
             )
         if args["all"]:
             indexes = self._select_indexes(None)
@@ -186,8 +186,8 @@ def check_cache_folder(environment: MaintenanceEnvironment) -> None:
     cache = environment.cache.resolve()
     protected_folders = [environment.settings.home.resolve(), environment.settings.project_dir.resolve()]
     if cache.parent == cache or any(folder.is_relative_to(cache) for folder in protected_folders):
-        message = f"Nothing is removed in {cache}: it is no folder for a cache alone."
-        raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Set CLEATS_CACHE_DIR to a folder of its own.")
+        message = f"Nothing is removed in {cache}: the folder does not contain only a cache."
+        raise ToolError(ErrorCode.INVALID_REQUEST, message, hint="Set CLEATS_CACHE_DIR to a separate folder.")
 
 
 def _describe_target(removal: Mapping[str, Any], sweep: CacheSweep) -> dict[str, Any]:

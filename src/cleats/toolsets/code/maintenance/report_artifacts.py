@@ -83,13 +83,13 @@ class InventoryTool(MaintenanceTool):
             with lease:
                 yield from _iterate_damage(lease)
         elif store.is_outdated():
-            yield "index_outdated", "Another version of this program wrote the index."
+            yield "index_outdated", "Another version of Cleats wrote the index."
         else:
             yield "index_missing", "The repository has no index."
         if inventory["repo"]["artifacts"]["leftovers"]:
-            yield "leftovers", "There are generations that nobody needs, or rests of builds."
+            yield "leftovers", "There are unused generations or leftovers of builds."
         if any(index["root"] and not index["rootExists"] for index in inventory["allRepos"]):
-            yield "orphans", "There are indexes of repositories that do not exist any more."
+            yield "orphans", "There are indexes of repositories that no longer exist."
 
 
 HINTS_BY_ISSUE: Final[Mapping[str, str]] = {

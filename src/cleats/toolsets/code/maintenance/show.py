@@ -22,8 +22,8 @@ MAX_SUGGESTIONS: Final = 3
 """Files that are suggested for a missing one."""
 
 MISSING_FILE_HINT: Final = (
-    "The index has it, the disk has not: it is gone since, or it is a record, "
-    "whose text `search` gives with mode=records and output=full."
+    "The file is in the index but not on disk: it was deleted, or it is a triage record, "
+    "which `search` shows with mode=records and output=full."
 )
 """Hint for a missing path that a search may just have returned."""
 
@@ -52,7 +52,7 @@ class ShowTool(MaintenanceTool):
         if answer["index"] and answer["index"]["state"] == "changed":
             context.warn(
                 "file_changed",
-                "The file has changed since it was indexed; the chunks are those of then.",
+                "The file has changed since it was indexed; the chunks are from the indexed version.",
                 hint="Call build_index with incremental=true.",
             )
         return answer
@@ -117,7 +117,7 @@ class ShowTool(MaintenanceTool):
         """Return the error with suggestions: similar files of the index, or the line arguments."""
         if error.code is ErrorCode.NOT_FOUND and (location := _LOCATION_PATTERN.fullmatch(requested_path)):
             lines = f"startLine {location['start']}, endLine {location['end'] or location['start']}"
-            hint = f"Lines are arguments of their own: path {location['path']}, {lines}."
+            hint = f"Give the lines as separate arguments: path {location['path']}, {lines}."
             return ToolError(error.code, error.message, hint=hint)
         if error.code is not ErrorCode.NOT_FOUND:
             return error

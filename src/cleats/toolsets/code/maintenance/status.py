@@ -81,20 +81,23 @@ class ConfigurationTool(MaintenanceTool):
 
     def _iterate_warnings(self, repository: Repository, cache_status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if not cache_status["cacheRootWritable"]:
-            yield ("cache_not_writable", f"{self._environment.cache} cannot be written; see CLEATS_CACHE_DIR.")
+            yield (
+                "cache_not_writable",
+                f"{self._environment.cache} cannot be written; set CLEATS_CACHE_DIR to a writable folder.",
+            )
         if cache_status["index"] == "none":
-            yield "index_missing", "The repository has no index; build_index makes one."
+            yield "index_missing", "The repository has no index; run build_index to create one."
         if cache_status["index"] == "outdated":
-            yield "index_outdated", "Another version wrote the index; build_index makes it anew."
+            yield "index_outdated", "Another version of Cleats wrote the index; run build_index to rebuild it."
         if not cache_status["modelAvailable"]:
-            yield "model_missing", "The word table is missing; searches go by words alone."
+            yield "model_missing", "The word table is missing; search uses words only, not meaning."
         repository_config = repository.root / CONFIG_FILE_NAME
         if repository_config.is_file() and not self._environment.settings.project_dir.resolve().is_relative_to(
             repository.root
         ):
             yield (
                 "repository_settings_unread",
-                f"{repository_config} does not count: this server was started in another repository.",
+                f"{repository_config} is ignored: this server was started in another repository.",
             )
         for capability in capabilities.CAPABILITIES:
             if not self._detect_capabilities(repository)[capability.group][capability.name]:

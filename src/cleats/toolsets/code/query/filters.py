@@ -65,7 +65,7 @@ def compile_regex(argument: str, value: str, *, ignore_case: bool) -> re.Pattern
             raise make_pattern_error(argument, value, danger)
         return re.compile(body, flags)
     except (re.error, OverflowError, RecursionError) as error:
-        raise make_pattern_error(argument, value, f"is not a regular expression: {error}") from None
+        raise make_pattern_error(argument, value, f"is not a valid regular expression: {error}") from None
 
 
 def is_glob(value: str) -> bool:
@@ -119,11 +119,11 @@ def _find_danger(body: str) -> str:
     """Explain why an expression could run forever; empty when it cannot."""
     repeats = list(_classify_repeats(import_module("re._parser").parse(body), is_nested=False))
     if "group" in repeats:
-        return "refers back to a group"
+        return "has a back-reference"
     if "nested" in repeats:
-        return "repeats something that itself varies; write the inner part without a repetition"
+        return "has a repetition inside a repetition; remove the inner one"
     if repeats.count("endless") > MAX_UNBOUNDED_REPEATS or len(repeats) > MAX_VARIABLE_REPEATS:
-        return f"has more than {MAX_UNBOUNDED_REPEATS} repetitions without an end, or too many in all"
+        return f"has more than {MAX_UNBOUNDED_REPEATS} unbounded repetitions, or too many repetitions"
     return ""
 
 

@@ -49,7 +49,7 @@ def parse_formula(text: str) -> QueryNode:
     """Parse a formula.
 
     Raises:
-        QueryError: a quote or a parenthesis is left open, an operator has nothing to work on, or a group is empty.
+        QueryError: a quote or a parenthesis is left open, an operator has no operand, or a group is empty.
     """
     return _FormulaParser(list(_tokenize(text)), len(text)).parse()
 
@@ -82,7 +82,7 @@ def _tokenize(text: str) -> Iterator[_FormulaToken]:
         elif character == '"':
             quoted = QUOTED_PATTERN.match(text, position)
             if quoted is None:
-                raise QueryError("a quote is left open", position, "Close it, or leave it out.")
+                raise QueryError("a quote is left open", position, "Close it, or remove it.")
             yield _FormulaToken("phrase", unquote_phrase(quoted), position)
             position = quoted.end()
         else:
@@ -95,7 +95,7 @@ def _classify_word(text: str, position: int) -> Iterator[_FormulaToken]:
     if text in QUERY_OPERATORS:
         yield _FormulaToken(text.lower(), text, position)
     elif text == ")":
-        raise QueryError("a parenthesis closes nothing", position, "Open it before, or leave it out.")
+        raise QueryError("a closing parenthesis has no opening one", position, "Open it first, or remove it.")
     elif any(character.isalnum() for character in text):  # anything else is punctuation: nothing to find
         yield _FormulaToken("word", text, position)
 
@@ -124,7 +124,7 @@ class _FormulaParser:
         words = [token for token in tokens if token.kind in {"word", "phrase"}]
         if len(words) > MAX_FORMULA_WORDS:
             hint = f"Use at most {MAX_FORMULA_WORDS}."
-            raise QueryError("there are too many words", words[MAX_FORMULA_WORDS].position, hint)
+            raise QueryError("the query has too many words", words[MAX_FORMULA_WORDS].position, hint)
 
     def parse(self) -> QueryNode:
         node = self._parse_any(0)
@@ -149,9 +149,9 @@ class _FormulaParser:
     def _parse_one(self, depth: int) -> QueryNode:
         token = self._peek()
         if token is None:
-            raise QueryError("something is missing at the end", self._end, "Write what the operator works on.")
+            raise QueryError("an operand is missing at the end", self._end, "Add an operand after the operator.")
         if depth > MAX_NESTING_DEPTH:
-            raise QueryError("groups are nested too deeply", token.position, "Write it flatter.")
+            raise QueryError("groups are nested too deeply", token.position, "Use fewer nested groups.")
         self._index += 1
         match token.kind:
             case "word":
@@ -169,10 +169,10 @@ class _FormulaParser:
 
     def _parse_group(self, opened: _FormulaToken, depth: int) -> QueryNode:
         if (token := self._peek()) is not None and token.kind == ")":
-            raise QueryError("a group is empty", opened.position, "Write something in it.")
+            raise QueryError("a group is empty", opened.position, "Put a word into it, or remove it.")
         node = self._parse_any(depth + 1)
         if not self._accept(")"):
-            raise QueryError("a parenthesis is left open", opened.position, "Close it, or leave it out.")
+            raise QueryError("a parenthesis is left open", opened.position, "Close it, or remove it.")
         return node
 
     def _peek(self) -> _FormulaToken | None:
@@ -187,8 +187,8 @@ class _FormulaParser:
 
 
 def _dangling_error(token: _FormulaToken) -> QueryError:
-    hint = f'To look for the word itself, write "{token.text}" in quotes.'
-    return QueryError(f"{token.text} has nothing to work on", token.position, hint)
+    hint = f'To search for the word itself, write "{token.text}" in quotes.'
+    return QueryError(f"{token.text} has no operand", token.position, hint)
 
 
 _SIGNED_PHRASE_PATTERN = re.compile(rf"(?P<sign>[-!]?){QUOTED_PATTERN.pattern}(?!\w)", re.DOTALL)
@@ -228,7 +228,7 @@ def parse_query(text: str) -> ParsedQuery:
     """
     pieces = [piece for piece in _split_pieces(text) if piece.text == "*" or _count_letters(piece.text)]
     if not pieces and is_regex_like(text):
-        raise QueryError("there is no word to look for", 0, REGEX_HINT)
+        raise QueryError("the query has no word to search for", 0, REGEX_HINT)
     parsed = parse_formula(text) if _has_operator(pieces) else _make_question(pieces)
     match parsed:
         case Term():
@@ -289,6 +289,6 @@ def _make_question(pieces: Iterable[_QueryPiece]) -> Question:
         elif word := _STRAY_QUOTE_PATTERN.sub("", piece.text):
             terms.append(Term(word.lower() if word in QUERY_OPERATORS else word))
     if not (terms or phrases or excluded or everything):
-        hint = "Write a word, a name or a question; * stands for all that the filters leave."
-        raise QueryError("there is no word to look for", 0, hint)
+        hint = "Write a word, a name or a question; * matches everything that passes the filters."
+        raise QueryError("the query has no word to search for", 0, hint)
     return Question(tuple(terms), tuple(phrases), tuple(excluded))

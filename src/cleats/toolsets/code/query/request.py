@@ -98,7 +98,7 @@ class SearchRoots(Struct, frozen=True):
         if any(path.is_relative_to(other_root) for other_root in self.other_roots):
             return None
         root = self.root or "the root of the repository"
-        hint = f"Write the path from {root}, without a slash at its beginning."
+        hint = f"Write the path relative to {root}, without a leading slash."
         raise make_pattern_error(argument, text, "is not in the repository", hint=hint)
 
 
@@ -203,7 +203,7 @@ def _split_texts(argument: SearchArgument, value: Any) -> tuple[str, ...]:
         values = [part for item in values for part in re.split(f"[{argument.separators}]", item)]
     texts = tuple(text for item in values if (text := item.strip()))
     if not texts:
-        raise _make_argument_error(argument, value, "says nothing", "Give a value, or leave it out.")
+        raise _make_argument_error(argument, value, "is empty", "Give a value, or omit the argument.")
     return texts
 
 
@@ -211,7 +211,7 @@ def _resolve_kinds(argument: SearchArgument, value: Any) -> Iterator[str]:
     for text in _split_texts(argument, value):
         if not (kind_names := kinds.resolve_kinds(text)):
             known_kinds = [*kinds.CHUNK_KINDS, *kinds.KIND_ALIASES]
-            raise _make_argument_error(argument, text, "is no kind of declaration", _suggest_nearest(text, known_kinds))
+            raise _make_argument_error(argument, text, "is not a known kind", _suggest_nearest(text, known_kinds))
         yield from kind_names
 
 
@@ -221,7 +221,9 @@ def _resolve_languages(argument: SearchArgument, value: Any) -> Iterator[str]:
     languages_by_name = map_languages_by_name()
     for text in _split_texts(argument, value):
         if not (languages := languages_by_name.get(text.lower())):
-            raise _make_argument_error(argument, text, "is no language", _suggest_nearest(text, languages_by_name))
+            raise _make_argument_error(
+                argument, text, "is not a known language", _suggest_nearest(text, languages_by_name)
+            )
         yield from languages
 
 
@@ -244,7 +246,7 @@ def _compile_path_conditions(
     for value in values:
         target, text = (excluded, value[1:].strip()) if value.startswith("!") else (included, value)
         if not text:
-            raise make_pattern_error(argument.name, value, "names nothing to leave out")
+            raise make_pattern_error(argument.name, value, "names nothing to exclude")
         target.append(_compile_pattern(argument, text, roots, cased=cased))
     if included:
         yield PatternCondition(tuple(included), cased)
@@ -289,7 +291,7 @@ def _parse_timestamp(argument: SearchArgument, value: Any) -> float:
         moment = datetime.fromisoformat(value if _TIMESTAMP_PATTERN.fullmatch(value) else "")
     except ValueError:
         hint = "Write it as 2026-01-31 or 2026-01-31T12:00:00Z."
-        raise _make_argument_error(argument, value, "is no date", hint) from None
+        raise _make_argument_error(argument, value, "is not a valid date", hint) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

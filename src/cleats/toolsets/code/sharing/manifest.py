@@ -45,7 +45,7 @@ def missing_index_error(description: str, reason: str) -> ToolError:
     """Build the error for an index that nobody published, or that cannot be read."""
     return ToolError(
         ErrorCode.NO_INDEX,
-        f"There is no {description}: {reason}.",
+        f"No {description}: {reason}.",
         hint="Build and publish it with `cleats worker` where the repository is.",
     )
 

@@ -233,9 +233,9 @@ class SharedIndex(RemoteIndexPort):
             try:
                 was_pulled = await to_thread.run_sync(self.share.pull, store)
             except (OSError, InvalidGenerationError) as error:
-                raise missing_index_error(f"shared index {self.name} to read", f"it cannot be had: {error}") from None
+                raise missing_index_error(f"shared index {self.name} to read", f"it cannot be read: {error}") from None
         if not was_pulled:
-            raise missing_index_error(f"shared index {self.share.name} to read", "nobody has published it yet")
+            raise missing_index_error(f"shared index {self.share.name} to read", "it has not been published yet")
 
     async def follow(self, store: GenerationStore) -> None:
         """Pull every published generation, until cancelled."""

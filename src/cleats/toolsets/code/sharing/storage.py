@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.installation import format_install_command
 from cleats.settings import SettingError
 from cleats.system.atomic_files import sync_path
 
@@ -151,8 +152,7 @@ def open_storage(url: str, access: "dict[str, Any]") -> Storage:
     try:
         from obstore.store import S3Store  # noqa: PLC0415 - an extra
     except ImportError:
-        raise ToolError(
-            ErrorCode.CAPABILITY_MISSING, "An object store needs the package obstore.", hint="Install cleats[fleet]."
-        ) from None
+        hint = f"Install it: {format_install_command('cleats[fleet]')}"
+        raise ToolError(ErrorCode.CAPABILITY_MISSING, "An object store needs the package obstore.", hint=hint) from None
     prefix = parts.path.strip("/") or None
     return ObjectStorage(S3Store(parts.netloc, prefix=prefix, **access))

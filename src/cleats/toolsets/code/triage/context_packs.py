@@ -125,7 +125,7 @@ def resolve_target(out_path: str, root: Path, folders: Sequence[Path]) -> Path:
         allowed_folders = [folder.resolve() for folder in folders]
         existing = path.lstat() if os.path.lexists(path) else None
     except (OSError, ValueError, RuntimeError) as error:
-        raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, "is no path") from error
+        raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, "is not a valid path") from error
     containing_folders = [folder for folder in allowed_folders if folder in path.parents]
     if not containing_folders:
         raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "is neither in the repository nor in the data folder")
@@ -134,7 +134,7 @@ def resolve_target(out_path: str, root: Path, folders: Sequence[Path]) -> Path:
     if path.suffix.lower() != PACK_SUFFIX:
         raise _build_path_error(ErrorCode.INVALID_REQUEST, out_path, f"does not end in {PACK_SUFFIX}")
     if existing is not None and not _is_pack(path, existing.st_mode, existing.st_size):
-        raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "is there, and is no context pack")
+        raise _build_path_error(ErrorCode.FORBIDDEN, out_path, "exists and is not a context pack")
     return path
 
 
@@ -167,5 +167,5 @@ def _build_path_error(code: ErrorCode, out_path: str, reason: str) -> ToolError:
     return ToolError(
         code,
         f"outPath: {out_path!r} {reason}",
-        hint="Name a new .json file in the repository, or leave it out: the answer has it all.",
+        hint="Name a new .json file in the repository, or omit outPath: the answer has the whole pack.",
     )

@@ -33,8 +33,8 @@ def resolve_finding(archive: RecordArchive, argument: str, record_id: str) -> Tr
     if not _PLAIN_ID_PATTERN.fullmatch(stripped_id) or stripped_id in (".", ".."):
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
-            f"{argument}: {record_id!r} is no id of a record",
-            hint="An id has 40 digits, 0 to 9 and a to f; it is no path.",
+            f"{argument}: {record_id!r} is not a valid record id",
+            hint="A record id has 40 hexadecimal digits.",
         )
     record = archive.find(stripped_id.lower())
     if record is None:
@@ -43,7 +43,7 @@ def resolve_finding(archive: RecordArchive, argument: str, record_id: str) -> Tr
         raise ToolError(
             ErrorCode.INVALID_REQUEST,
             f"{argument}: {stripped_id} is a decision",
-            hint=f"Use the finding it is about: {record.decision.finding_record_id}.",
+            hint=f"Use the id of its finding: {record.decision.finding_record_id}.",
         )
     return record
 
@@ -54,14 +54,14 @@ def _build_not_found_error(archive: RecordArchive, argument: str, record_id: str
     hint = f"Did you mean {' or '.join(suggestions)}?" if similar else _ID_SOURCES_HINT
     return ToolError(
         ErrorCode.NOT_FOUND,
-        f"{argument}: there is no record {record_id!r}",
+        f"{argument}: the record {record_id!r} does not exist",
         hint=hint,
         details={"near": [record.record_id for record in similar]} if similar else None,
     )
 
 
 _ID_SOURCES_HINT: Final = (
-    "triage_ingest answers with the ids of what it took in; `search` with mode=records finds them."
+    "triage_ingest returns the ids of the findings it imports; `search` with mode=records finds them."
 )
 
 
@@ -156,9 +156,9 @@ def parse_expiry(text: str) -> str:
         pass
     raise ToolError(
         ErrorCode.INVALID_REQUEST,
-        f"expires: {text!r} is no date",
+        f"expires: {text!r} is not a valid date",
         hint="Write it as 2027-01-31, or with a time as 2027-01-31T12:00:00Z.",
-        details=[{"instancePath": "/expires", "keyword": "date", "message": "is no date"}],
+        details=[{"instancePath": "/expires", "keyword": "date", "message": "is not a valid date"}],
     )
 
 

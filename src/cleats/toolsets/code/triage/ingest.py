@@ -59,20 +59,20 @@ def read_documents(input_path: str, root: Path) -> Documents:
         if status.st_size > MAX_FILE_BYTES:
             raise _build_input_error(
                 input_path,
-                f"has {status.st_size:,} bytes; {MAX_FILE_BYTES:,} are the most",
-                "Split it: findings are the same in one file or in several.",
+                f"has {status.st_size:,} bytes; the maximum is {MAX_FILE_BYTES:,}",
+                "Split it into several files; the findings stay the same.",
             )
         return parse_documents(input_path, read_content(str(path)).data)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"inputPath: there is no file {input_path!r}",
-            hint=f"Give a path that is absolute or begins in {root}.",
+            f"inputPath: the file {input_path!r} does not exist",
+            hint=f"Give an absolute path, or one relative to {root}.",
         ) from error
     except NotAFileError as error:
         raise _build_input_error(input_path, "is not a file", "Give the path of a file.") from error
     except (OSError, RuntimeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "is no path"
+        reason = getattr(error, "strerror", None) or "is not a valid path"
         raise _build_input_error(input_path, f"cannot be read: {reason}", "Give the path of a file.") from error
 
 
@@ -92,14 +92,14 @@ def parse_documents(input_path: str, data: bytes) -> Documents:
             continue
         document, reason = _decode_json(line)
         if not reason and not isinstance(document, dict | list):
-            reason = "is no object"
+            reason = "is not an object"
         if reason:
             documents.invalid_lines.append((number, reason))
         else:
             documents.parsed.append((number, document))
     if documents.parsed:
         return documents
-    raise _build_input_error(input_path, f"is not JSON: {problem}", "Give what the scanner printed, as JSON.")
+    raise _build_input_error(input_path, f"is not JSON: {problem}", "Give the scanner's output as JSON.")
 
 
 def _decode_json(text: bytes) -> tuple[Any, str]:
@@ -109,7 +109,7 @@ def _decode_json(text: bytes) -> tuple[Any, str]:
     try:
         return msgspec.json.decode(text), ""
     except RecursionError:
-        return None, "it is nested too deep"
+        return None, "it is nested too deeply"
     except (msgspec.MsgspecError, ValueError) as error:
         return None, str(error)
 
@@ -186,7 +186,7 @@ def ingest_documents(
     for line, document in documents.parsed:
         if not can_come_from(source, document):
             mismatch_count += 1
-            result.add_error(line, f"line {line + 1}: it is not what {source} writes")
+            result.add_error(line, f"line {line + 1}: it is not in the format of {source}")
             continue
         numbered_items = enumerate(SOURCES_BY_NAME[source].iter_items(document))
         items += ((line if documents.by_line else number, item) for number, item in numbered_items)
@@ -204,7 +204,7 @@ def ingest_documents(
 
 
 def _build_format_error(source: str, document: Any) -> ToolError:
-    reason = f"is not what {source} writes"
+    reason = f"is not in the format of {source}"
     return ToolError(
         ErrorCode.INVALID_REQUEST,
         f"inputPath: the document {reason}",
@@ -228,7 +228,7 @@ class _IngestSession:
         try:
             record = parse_finding(self.source, item)
         except (NotAFinding, RecursionError) as error:
-            result.add_error(index, str(error) if isinstance(error, NotAFinding) else "it is nested too deep")
+            result.add_error(index, str(error) if isinstance(error, NotAFinding) else "it is nested too deeply")
             return
         if record.record_id in result.records or record.record_id in self.pending:
             # The first one counts; otherwise the two would overwrite each other in every ingestion.
@@ -256,10 +256,10 @@ def parse_finding(source: str, item: Any) -> TriageRecord:
         RecursionError: The item is nested too deeply.
     """
     if not isinstance(item, dict):
-        raise NotAFinding("it is no object")
+        raise NotAFinding("it is not an object")
     key, record = SOURCES_BY_NAME[source].draft_finding(item)
     if not (record.vuln.vuln_id or record.vuln.title or record.package.name):
-        raise NotAFinding(f"it has no id, no title and no package, as {source} would write them")
+        raise NotAFinding(f"it has no id, title or package in the format of {source}")
     record.source = source
     raw = encode_json(item)
     if len(raw) <= MAX_RAW_BYTES:
@@ -272,7 +272,7 @@ def parse_finding(source: str, item: Any) -> TriageRecord:
 
 def _iter_warnings(record: TriageRecord, key: str, raw_size: int) -> Iterator[str]:
     if not key:
-        yield "no id of its own: any change in it makes it another finding"
+        yield "no id from the scanner: any change in it makes it another finding"
     if not record.vuln.severity:
         yield "no severity"
     if raw_size > MAX_RAW_BYTES:

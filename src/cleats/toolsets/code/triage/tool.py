@@ -62,8 +62,8 @@ class TriageTools:
         if not result.total and not result.errors and not result.recognised:
             context.warn(
                 "nothing_found",
-                f"There is no finding in it, as {args['source']} would write one.",
-                hint="Check that the source is what wrote the file.",
+                f"The file has no finding in the format of {args['source']}.",
+                hint="Check that `source` names the program that wrote the file.",
             )
         answer = {
             "source": args["source"],
@@ -73,7 +73,8 @@ class TriageTools:
         }
         if shared_index:
             context.warn(
-                "index_elsewhere", f"The shared index {shared_index} is built elsewhere and has the records soon."
+                "index_elsewhere",
+                f"The shared index {shared_index} is built by another process and will contain the records soon.",
             )
         elif args["buildIndex"]:
             answer["index"] = await self._build_index(repository, args, context)
@@ -106,7 +107,7 @@ class TriageTools:
         decision = record.decision
         has_expired = decision is not None and is_expired(decision, datetime.now(UTC))
         if has_expired:
-            context.warn("decision_expired", "The decision is over already.")
+            context.warn("decision_expired", "The decision has already expired.")
         return {
             "recordId": record.record_id,
             "findingId": decision.finding_record_id if decision else "",

@@ -80,16 +80,16 @@ def _find_misfits(config: Mapping[str, Any], profile: Profile, settings: Setting
         is_family = name == "family" or "family" not in config
         if name in config and is_family and profile.find_family(config[name]) is None:
             known_names = ", ".join(item.name for item in profile.families.known)
-            yield f"/{name}", f"{config[name]!r} is no family of {profile.name}: {known_names}"
+            yield f"/{name}", f"unknown family {config[name]!r}; {profile.name} has: {known_names}"
     if profile.find_platform(config["target_platform"]) is None:
         known_names = ", ".join(item.name for item in profile.platforms)
         platform_name = config["target_platform"]
-        yield "/target_platform", f"{platform_name!r} is no platform of {profile.name}: {known_names}"
+        yield "/target_platform", f"unknown platform {platform_name!r}; {profile.name} has: {known_names}"
     sections = [item.name for item in profile.sections]
     for number, name in enumerate(config["required_sections"]):
         if name not in sections:
             pointer = f"/required_sections/{number}"
-            yield pointer, f"{profile.name} has no section {name!r}: {', '.join(sections)}"
+            yield pointer, f"unknown section {name!r}; {profile.name} has: {', '.join(sections)}"
     yield from _find_bad_locales(config, profile)
     layout = profile.resolve_layout(config["layout_mode"], config["target_platform"])
     if missing_sections := [section.name for section in profile.sections if not section.paths.for_layout(layout)]:
@@ -106,15 +106,15 @@ def _find_misfits(config: Mapping[str, Any], profile: Profile, settings: Setting
 
 def _find_bad_locales(config: Mapping[str, Any], profile: Profile) -> Iterator[tuple[str, str]]:
     locales = config.get("locales", [])
-    known_locales = f"{profile.name}: {', '.join(profile.site.locales)}"
+    known_locales = f"{profile.name} has: {', '.join(profile.site.locales)}"
     if "locale" in config:
         if locales and [locale.lower() for locale in locales] != [config["locale"].lower()]:
             yield "/locale", "differs from locales; give one of the two"
         if profile.find_locale(config["locale"]) is None:
-            yield "/locale", f"{config['locale']!r} is no language of {known_locales}"
+            yield "/locale", f"unknown language {config['locale']!r}; {known_locales}"
     for number, name in enumerate(locales):
         if profile.find_locale(name) is None:
-            yield f"/locales/{number}", f"{name!r} is no language of {known_locales}"
+            yield f"/locales/{number}", f"unknown language {name!r}; {known_locales}"
 
 
 _TEMPLATE_FIELDS: Final = (
@@ -127,7 +127,7 @@ _TEMPLATE_FIELDS: Final = (
 def _find_bad_templates(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for part, name, known_words in _TEMPLATE_FIELDS:
         for unknown in sorted(list_placeholders(config.get(part, {}).get(name, "")) - known_words):
-            yield f"/{part}/{name}", f"{{{unknown}}} is none of {', '.join(sorted(known_words))}"
+            yield f"/{part}/{name}", f"{{{unknown}}} is not one of {', '.join(sorted(known_words))}"
 
 
 _SINGLE_LINE_FIELDS: Final = (
@@ -137,9 +137,9 @@ _SINGLE_LINE_FIELDS: Final = (
 """Fields that become a line, or part of a line, in pages, commits and records."""
 
 _RESERVED_FIELDS: Final = (
-    ("/extra_evidence_urls", "statements rest on the repository alone"),
-    ("/hugo/config_dir", "the profile says where the configurations of Hugo lie"),
-    ("/hugo/config_snapshot_dir", "the configurations of Hugo are read in the site itself"),
+    ("/extra_evidence_urls", "statements are based on the repository only"),
+    ("/hugo/config_dir", "the profile sets the paths of the Hugo configurations"),
+    ("/hugo/config_snapshot_dir", "the Hugo configurations are read from the site itself"),
 )
 """Fields that other systems use and a run here ignores; they are rejected rather than ignored."""
 
@@ -191,7 +191,7 @@ def _resolve_site_url(config: Mapping[str, Any], profile: Profile, settings: Set
     if not site:
         raise missing_fields_error(
             {"site_repo_url": []},
-            "nothing says which repository the site is in",
+            "the repository of the site is unknown",
             "Give site_repo_url, or set CLEATS_LAUNCH_SITE.",
         )
     return str(site)

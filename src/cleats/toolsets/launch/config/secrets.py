@@ -31,14 +31,14 @@ def find_secret_violations(config: Mapping[str, Any], settings: Settings) -> Ite
     for path, endpoint_path, _ in _SECRET_FIELDS:
         if (address := read_pointer(config, endpoint_path)) and not _is_plain_url(address):
             name = path.rpartition("/")[2]
-            yield endpoint_path, f"has a user, a query or a fragment; a secret is named in {name}"
+            yield endpoint_path, f"has a user, a query or a fragment; name the variable of a secret in {name}"
     for path, endpoint_path, default in _SECRET_FIELDS:
         endpoint = str(read_pointer(config, endpoint_path) or default)
         name = read_pointer(config, path)
         if name and name not in settings.launch.secrets:
-            yield path, f"{name} is not among the variables of launch_secrets"
+            yield path, f"{name} is not listed in the setting launch_secrets"
         elif name and not is_trusted_endpoint(endpoint, settings.launch.endpoints):
-            yield endpoint_path, "is not among the addresses of launch_endpoints"
+            yield endpoint_path, "is not listed in the setting launch_endpoints"
 
 
 def find_unreadable_urls(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -50,7 +50,7 @@ def find_fault(answer_body: str, body: str) -> str:
         if extract(answer_body) != extract(body):
             return message
     if any(not claim.statement.strip(" .-|") for claim in pages.list_claim_markers(answer_body)):
-        return "a claim marker stands without a statement"
+        return "a claim marker has no statement"
     if answer_body.startswith("---") or _HTML_TAG_PATTERN.search(_strip_code(answer_body)):
         return "it holds front matter or HTML"
     if len(answer_body) > _MAX_GROWTH_RATIO * len(body) + 200:

@@ -148,7 +148,7 @@ class ModelClient:
             )
             raise
         except anyio.get_cancelled_exc_class():  # another page of the section has failed
-            summary = "The call was given up before it was answered."
+            summary = "The call was abandoned before an answer arrived."
             report_end("LLM_CALL_FAILED", error_class="Cancelled", error_summary=summary, retryable=True)
             raise
         report_end(
@@ -191,7 +191,7 @@ class ModelClient:
         try:
             return json.loads(reply.body)
         except ValueError:
-            raise _build_model_error("its answer is no JSON", "BadAnswer") from None
+            raise _build_model_error("its answer is not valid JSON", "BadAnswer") from None
 
 
 def _parse_answer(response: Any, prompt_hash: str, endpoint: ModelEndpoint) -> ModelAnswer:
@@ -202,7 +202,7 @@ def _parse_answer(response: Any, prompt_hash: str, endpoint: ModelEndpoint) -> M
         input_tokens, output_tokens = int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0))
         total_tokens = int(usage.get("total_tokens", input_tokens + output_tokens))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise _build_model_error("its answer has another shape", "BadAnswer") from None
+        raise _build_model_error("its answer has an unexpected format", "BadAnswer") from None
     reason = choice.get("finish_reason")
     return ModelAnswer(
         prompt_hash,
@@ -216,8 +216,8 @@ def _parse_answer(response: Any, prompt_hash: str, endpoint: ModelEndpoint) -> M
 def _build_model_error(reason: str, cause: str, *, retryable: bool = False, **extra_details: Any) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL if retryable else ErrorCode.INVALID_INPUT,
-        f"The model that the run names cannot be used: {reason}.",
+        f"The model of the run cannot be used: {reason}.",
         retryable=retryable,
-        hint="Resume the run when it is back." if retryable else "Check the `llm` block of the run.",
+        hint="Resume the run when the model is available again." if retryable else "Check the `llm` block of the run.",
         details={"cause_class": cause, "error_code": "SECTION_WRITER_MODEL_FAILED", **extra_details},
     )

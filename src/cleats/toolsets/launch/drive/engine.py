@@ -134,12 +134,12 @@ class RunEngine:
         check_run = self._make_check("fix", RunState.VALIDATING, exact=True)
         async with self._open_driver(run_id, check_run, caller) as driver:
             if not driver.view.can_fix:
-                raise make_illegal_state_error(driver.run, "it has no report that is not ok", [RunState.VALIDATING])
+                raise make_illegal_state_error(driver.run, "its last report has no failures", [RunState.VALIDATING])
             limit = driver.run.config.get("max_fix_attempts", 3)
             if driver.view.fix_count >= limit:
                 error = ToolError(
                     ErrorCode.FIX_EXHAUSTED,
-                    f"no fix attempt is left of the {limit} that the run may make",
+                    f"all {limit} fix attempts of the run are used up",
                     hint="The run has failed; start another with a higher max_fix_attempts.",
                     details={"reason": "max_fix_attempts", "max_fix_attempts": limit},
                 )
@@ -296,7 +296,7 @@ class RunEngine:
                 raise pipeline.make_cancelled_error(run_id) from None
             raise ToolError(
                 ErrorCode.ILLEGAL_STATE,
-                f"another server has taken {run_id} over",
+                f"another server has taken over {run_id}",
                 hint="Call launch_resume to wait for it.",
                 retryable=True,
                 details={"state": run.state.value},

@@ -202,10 +202,10 @@ def _find_last_step(done: Mapping[str, Any], *names: str) -> str:
 
 
 _NEXT_CALL_HINTS: Final[Mapping[RunState, str]] = {
-    RunState.VALIDATING: "launch_validate runs the gates; launch_fix_next takes what they found.",
-    RunState.READY_FOR_PR: "launch_open_pr goes on.",
-    RunState.DONE: "It is published, as its artifact pr.json says; start another run for more.",
-    RunState.FAILED: "launch_get_status has the issue that ended it; start another run.",
+    RunState.VALIDATING: "Run the gates with launch_validate, then fix what they find with launch_fix_next.",
+    RunState.READY_FOR_PR: "Continue with launch_open_pr.",
+    RunState.DONE: "The run is published (see its artifact pr.json); start another run for further changes.",
+    RunState.FAILED: "launch_get_status shows the issue that ended it; start another run.",
 }
 """Hints for a run in a state; `launch_resume` is suggested for the other states."""
 
@@ -240,7 +240,7 @@ def make_illegal_state_error(run: Run, reason: str, allowed: Iterable[RunState])
     return ToolError(
         ErrorCode.ILLEGAL_STATE,
         f"{run.run_id} cannot do this now: {reason}",
-        hint=_NEXT_CALL_HINTS.get(run.state, "launch_resume takes it to its next boundary."),
+        hint=_NEXT_CALL_HINTS.get(run.state, "launch_resume continues the run to its next stop."),
         details={"state": run.state.value, "allowed": [state.value for state in allowed]},
     )
 
@@ -256,10 +256,10 @@ def check_checkouts(run: Run, folder: RunFolder, kind: str) -> None:
             reason, meaning = _CHECKOUT_LABELS[name]
             raise ToolError(
                 ErrorCode.ILLEGAL_STATE,
-                f"{run.run_id} cannot do this now: {meaning} is gone",
+                f"{run.run_id} cannot do this now: {meaning} no longer exists",
                 hint="Start another run."
                 if run.state in TERMINAL_STATES
-                else "Put it back, as by mounting the storage that the runs are on, or start "
+                else "Restore it, for example by mounting the storage of the runs, or start "
                 "another run; launch_cancel ends this one.",
                 details={"state": run.state.value, "reason": reason},
             )

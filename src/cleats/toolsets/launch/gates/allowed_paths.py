@@ -12,8 +12,8 @@ EXECUTABLE_BITS = 0o111
 OUTSIDE_PATH = IssueKind(
     "GATE_PATH_OUTSIDE", "blocker", "Undo the change, or widen allowed_paths in the run's configuration."
 )
-NOT_A_FILE = IssueKind("GATE_PATH_NOT_A_FILE", "blocker", "Replace it by a plain file.")
-EXECUTABLE_FILE = IssueKind("GATE_PATH_EXECUTABLE", "blocker", "Take the permission to execute away.")
+NOT_A_FILE = IssueKind("GATE_PATH_NOT_A_FILE", "blocker", "Replace it with a regular file.")
+EXECUTABLE_FILE = IssueKind("GATE_PATH_EXECUTABLE", "blocker", "Remove the execute permission.")
 BINARY_FILE = IssueKind("GATE_PATH_BINARY", "blocker", "Keep binary files out of a launch; text is UTF-8.")
 
 
@@ -32,7 +32,7 @@ def _check_file_kind(site: LaunchSite, change: WorktreeChange) -> Iterator[GateM
     if change.kind == "gone":
         return
     if change.kind != "file":
-        yield NOT_A_FILE.draft(f"a {change.kind} is not a plain file", change.path)
+        yield NOT_A_FILE.draft(f"a {change.kind} is not a regular file", change.path)
         return
     if change.mode & EXECUTABLE_BITS:
         yield EXECUTABLE_FILE.draft("a page cannot be a program", change.path)

@@ -17,7 +17,7 @@ def check_budgets(site: LaunchSite) -> Iterator[GateMessage]:
     budgets = site.config.get("budgets", {})
     max_files = budgets.get("max_files_changed")
     if max_files is not None and len(site.changes) > max_files:
-        yield TOO_MANY_FILES.draft(f"{len(site.changes)} files changed, {max_files} may")
+        yield TOO_MANY_FILES.draft(f"{len(site.changes)} files changed; the limit is {max_files}")
     max_lines = budgets.get("max_lines_per_file")
     for path, text in site.iterate_changed_texts():
         lines = text.count("\n")

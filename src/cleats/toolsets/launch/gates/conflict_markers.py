@@ -15,7 +15,7 @@ def check_conflict_markers(site: LaunchSite) -> Iterator[GateMessage]:
     for path, text in site.iterate_changed_texts():
         for number, (_, _, is_marker) in enumerate(_read_sides(text), start=1):
             if is_marker:
-                yield CONFLICT_MARKER.draft("a mark of an unfinished merge", path, number)
+                yield CONFLICT_MARKER.draft("a merge conflict marker", path, number)
 
 
 def fix_conflicts(case: FixCase) -> str:
@@ -42,6 +42,8 @@ def _read_sides(text: str) -> Iterator[tuple[str, int, bool]]:
         yield line, side, is_marker
 
 
-CONFLICT_MARKER = IssueKind("GATE_CONFLICT_MARKER", "blocker", "Finish the merge.", fix_conflicts)
+CONFLICT_MARKER = IssueKind(
+    "GATE_CONFLICT_MARKER", "blocker", "Resolve the conflict and remove the markers.", fix_conflicts
+)
 
 GATE = Gate("conflict_markers", __doc__, check_conflict_markers, local_seconds=30.0, strict_seconds=60.0)

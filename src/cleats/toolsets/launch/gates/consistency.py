@@ -28,7 +28,7 @@ def check_consistency(site: LaunchSite) -> Iterator[GateMessage]:
         for heading in _list_missing_headings(file):
             yield MISSING_HEADING.draft(f"the heading {heading!r} is missing", file.path)
         for line, command in _find_unknown_commands(site, file):
-            yield UNKNOWN_COMMAND.draft(f"no evidence knows this install command: {command}", file.path, line)
+            yield UNKNOWN_COMMAND.draft(f"no evidence supports this install command: {command}", file.path, line)
     yield from _check_section_homes(site)
 
 
@@ -247,13 +247,13 @@ def fix_install_commands(case: FixCase) -> FixResult:
     return page_text.remove_lines(fixed_text, removed_lines)
 
 
-WRONG_NAME = IssueKind("GATE_CONSISTENCY_NAME", "error", "Spell the product's name as the run does.", fix_product_name)
+WRONG_NAME = IssueKind(
+    "GATE_CONSISTENCY_NAME", "error", "Spell the product's name as in the run's configuration.", fix_product_name
+)
 WRONG_REPOSITORY = IssueKind(
     "GATE_CONSISTENCY_REPOSITORY", "error", "Link to the repository of the run.", fix_repository
 )
-WRONG_ADDRESS = IssueKind(
-    "GATE_CONSISTENCY_ADDRESS", "error", "Use the planned address, or leave the key out.", fix_urls
-)
+WRONG_ADDRESS = IssueKind("GATE_CONSISTENCY_ADDRESS", "error", "Use the planned address, or remove the key.", fix_urls)
 MISSING_HEADING = IssueKind(
     "GATE_CONSISTENCY_HEADING", "error", "Add the section that the plan asks for.", fix_headings
 )

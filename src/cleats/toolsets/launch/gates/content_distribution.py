@@ -23,7 +23,7 @@ def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:
         yield from _check_promised_content(site, file)
         if entry.get("page_role") == "toc":
             for fence in file.fences:
-                yield CONTENTS_CODE.draft("a table of contents holds code", file.path, fence.line)
+                yield CONTENTS_CODE.draft("a table of contents contains code", file.path, fence.line)
             for child in _list_missing_children(site, file):
                 yield MISSING_CHILD.draft(f"the table of contents does not list {child['title']!r}", file.path)
         yield from _check_workflow_coverage(site, file)
@@ -31,7 +31,7 @@ def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:
     stated_ids = {claim.claim_id for file in site.files for claim in file.claims}
     for claim_id in site.facts.get("claim_groups", {}).get("limitations", ()):
         if claim_id not in stated_ids:
-            yield MISSING_LIMITATION.draft(f"no page tells of the limitation {claim_id}")
+            yield MISSING_LIMITATION.draft(f"no page mentions the limitation {claim_id}")
     yield from _check_sections(site)
 
 
@@ -54,7 +54,7 @@ def _check_promised_content(site: LaunchSite, file: PageFile) -> Iterator[IssueD
     stated_ids = {claim.claim_id for claim in file.claims}
     for claim_id in file.plan["required_claim_ids"]:
         if claim_id not in stated_ids:
-            yield MISSING_CLAIM.draft(f"the page leaves out the claim {claim_id}", file.path)
+            yield MISSING_CLAIM.draft(f"the page does not mention the claim {claim_id}", file.path)
     catalogue = index_snippets(site)
     snippets = [catalogue.get(normalize_code(fence.code), {}) for fence in file.fences]
     tags = {tag for snippet in snippets for tag in snippet.get("tags", ())}
@@ -84,7 +84,7 @@ def _check_workflow_coverage(site: LaunchSite, file: PageFile) -> Iterator[Issue
         names = (workflow["title"], workflow.get("name", ""))
         has_heading = any(name and name.casefold() in headings for name in names)
         if not has_heading and not stated_ids & set(workflow.get("claim_ids", ())):
-            yield MISSING_WORKFLOW.draft(f"the guide leaves out the workflow {workflow['title']!r}", file.path)
+            yield MISSING_WORKFLOW.draft(f"the guide does not describe the workflow {workflow['title']!r}", file.path)
 
 
 def _check_forbidden_topics(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
@@ -133,11 +133,11 @@ def fix_missing_children(case: FixCase) -> FixResult:
     return "\n".join([*lines, "", "## Contents", "", *items]) + "\n"
 
 
-MISSING_PAGE = IssueKind("GATE_CONTENT_PAGE_MISSING", "blocker", "Bring the page back.", fix_missing_page)
-CLAIM_QUOTA = IssueKind("GATE_CONTENT_QUOTA", "warn", "Say more or less on the page, or plan another role for it.")
-MISSING_CLAIM = IssueKind("GATE_CONTENT_CLAIM", "warn", "Say what the plan asks for, with its marker.")
+MISSING_PAGE = IssueKind("GATE_CONTENT_PAGE_MISSING", "blocker", "Restore the page.", fix_missing_page)
+CLAIM_QUOTA = IssueKind("GATE_CONTENT_QUOTA", "warn", "Add or remove claims, or plan another role for the page.")
+MISSING_CLAIM = IssueKind("GATE_CONTENT_CLAIM", "warn", "Add the planned statement with its claim marker.")
 MISSING_SNIPPET = IssueKind("GATE_CONTENT_SNIPPET", "warn", "Show code that has the tag.")
-MISSING_LIMITATION = IssueKind("GATE_CONTENT_LIMITATION", "warn", "Tell of the limitation, with its marker.")
+MISSING_LIMITATION = IssueKind("GATE_CONTENT_LIMITATION", "warn", "Mention the limitation with its claim marker.")
 CONTENTS_CODE = IssueKind("GATE_CONTENT_TOC_CODE", "error", "Move the code to another page.", remove_code_blocks)
 MISSING_CHILD = IssueKind("GATE_CONTENT_TOC_CHILD", "error", "List the page.", fix_missing_children)
 MISSING_WORKFLOW = IssueKind("GATE_CONTENT_COVERAGE", "warn", "Add a section about the workflow.")

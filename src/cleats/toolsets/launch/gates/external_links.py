@@ -26,14 +26,14 @@ HEAD_RETRY_STATUS_CODES = frozenset({403, 404, 405, 406, 429, 501})
 """Status codes after HEAD that say little about GET."""
 
 PAGE_GONE = IssueKind(
-    "GATE_EXTERNAL_GONE", "error", "Link to a page that is there, or keep only the words.", fix_broken_links
+    "GATE_EXTERNAL_GONE", "error", "Link to a page that exists, or remove the link and keep its text.", fix_broken_links
 )
 PAGE_UNREACHABLE = IssueKind("GATE_EXTERNAL_UNREACHABLE", "warn", "Follow the link by hand; it may only be slow.")
 
 
 async def check_external_links(site: LaunchSite) -> list[GateMessage]:
     if site.job.settings.get("offline") or site.config.get("offline_mode"):
-        return [f"not asked: the {'operator' if site.job.settings.get('offline') else 'run'} works offline"]
+        return [f"not checked: the {'operator' if site.job.settings.get('offline') else 'run'} works offline"]
     locations_by_url: dict[str, list[tuple[str, int]]] = {}
     resolver = LinkResolver(site)
     for file in site.files:
@@ -68,7 +68,7 @@ async def check_external_links(site: LaunchSite) -> list[GateMessage]:
 async def _follow_url(client: httpx2.AsyncClient, url: str, allowed_hosts: Sequence[str]) -> str:
     for _ in range(MAX_REDIRECTS + 1):
         if not await is_allowed_url(url, allowed_hosts):
-            return "not asked: not a public HTTPS address"
+            return "not checked: not a public HTTPS address"
         status, redirect_url = await _fetch_status(client, url)
         if not redirect_url:
             if status in GONE_STATUS_CODES:

@@ -185,6 +185,6 @@ MISSING_KEY = IssueKind(
 WRONG_TYPE = IssueKind(
     "GATE_FRONTMATTER_KEY_TYPE", "error", "Give the key a value of the type that other pages have.", fix_key_types
 )
-DRAFT_PAGE = IssueKind("GATE_FRONTMATTER_DRAFT", "error", "Take the key `draft` away.", fix_draft_flag)
+DRAFT_PAGE = IssueKind("GATE_FRONTMATTER_DRAFT", "error", "Remove the key `draft`.", fix_draft_flag)
 
 GATE = Gate("front_matter", __doc__, check_front_matter, reads_pages=True)

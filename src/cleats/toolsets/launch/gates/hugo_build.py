@@ -18,7 +18,7 @@ from cleats.toolsets.launch.runs.issues import Severity
 from cleats.toolsets.launch.source.checkout import safe_parsing
 
 BUILD_FAILED = IssueKind("GATE_HUGO_BUILD_FAILED", "blocker", "Read the message; the site itself may not build.")
-BUILD_REFUSED = IssueKind("GATE_HUGO_BUILD_REFUSED", "blocker", "Take away what leads out of the site.")
+BUILD_REFUSED = IssueKind("GATE_HUGO_BUILD_REFUSED", "blocker", "Remove what refers outside the site.")
 BUILD_WARNING = IssueKind("GATE_HUGO_BUILD_WARNING", "warn", "Read the message; the log of the gate has all of them.")
 WRONG_BUILD_ADDRESS = IssueKind(
     "GATE_HUGO_BUILD_ADDRESS", "error", "Remove what changes the address: url, slug, permalinks, draft."
@@ -138,7 +138,7 @@ async def check_hugo_build(site: LaunchSite) -> list[GateMessage]:
     if links := [change.path for change in site.changes if change.kind == "link"]:
         return [BUILD_REFUSED.draft("the site holds a link", links[0])]
     if (special_path := _find_special_file(site.job.site)) is not None:
-        message = "the site holds something that is no file: whoever reads it waits for ever"
+        message = "the site contains a special file (a pipe, socket or device), which cannot be read"
         return [BUILD_REFUSED.draft(message, special_path)]
     for build in plan_builds(site)[0]:
         messages.append(f"build {build.config}")

@@ -9,7 +9,7 @@ from cleats.toolsets.launch.site.hugo import lower_keys
 from cleats.toolsets.launch.source.checkout import safe_parsing
 
 CONFIG_MISSING = IssueKind(
-    "GATE_HUGO_CONFIG_MISSING", "blocker", "Add the configuration to the site, or leave the section out."
+    "GATE_HUGO_CONFIG_MISSING", "blocker", "Add the configuration to the site, or omit the section."
 )
 CONFIG_INVALID = IssueKind("GATE_HUGO_CONFIG_INVALID", "blocker", "Repair the configuration of the site.")
 BASE_URL_MISSING = IssueKind("GATE_HUGO_CONFIG_BASE", "error", "Set baseURL in the configuration of the site.")

@@ -117,7 +117,7 @@ def check_internal_links(site: LaunchSite) -> Iterator[GateMessage]:
             target = resolver.parse_link(file, image.target)
             is_checked = image.target.strip() and "{{" not in image.target and target.kind == "page"
             if is_checked and explain_broken_link(resolver, file, image.target, target):
-                yield MISSING_IMAGE.draft(f"there is no such image: {image.target}", file.path, image.line)
+                yield MISSING_IMAGE.draft(f"the image does not exist: {image.target}", file.path, image.line)
         yield from _check_references(site, file)
 
 
@@ -126,7 +126,7 @@ def _check_link(resolver: LinkResolver, file: PageFile, link: str, line: int) ->
         return
     target = resolver.parse_link(file, link)
     if target.kind == "broken":
-        yield BROKEN_LINK.draft(f"the link is no address: {link}", file.path, line)
+        yield BROKEN_LINK.draft(f"the link is not a valid address: {link}", file.path, line)
     elif target.kind == "outside":
         if link.startswith("http://"):
             yield INSECURE_LINK.draft(f"the link is not encrypted: {link}", file.path, line)
@@ -152,7 +152,7 @@ def explain_broken_link(
         return None
     if target.host != resolver.get_host(file):
         return None  # the site of that host was not built, so its pages are unknown
-    return BROKEN_LINK, f"the link leads to no page: {link}"
+    return BROKEN_LINK, f"no page exists at the link: {link}"
 
 
 def _explain_in_build(
@@ -168,7 +168,7 @@ def _explain_in_build(
     if target_file is None:
         if built_site.find_file_ignoring_case(target.path) is not None:
             return WRONG_CASE, f"the link differs in case from the page: {link}"
-        return BROKEN_LINK, f"the link leads to no page: {link}"
+        return BROKEN_LINK, f"no page exists at the link: {link}"
     anchors = built_site.list_anchors(target_file) if target_file.endswith(".html") else frozenset()
     return _explain_missing_anchor(link, target, anchors)
 
@@ -176,7 +176,7 @@ def _explain_in_build(
 def _explain_missing_anchor(link: str, target: LinkTarget, anchors: frozenset[str]) -> tuple[IssueKind, str] | None:
     if not target.anchor or target.anchor == "top" or target.anchor in anchors:
         return None
-    return MISSING_ANCHOR, f"the page has no place of this name: {link}"
+    return MISSING_ANCHOR, f"the page has no heading or anchor with this name: {link}"
 
 
 def _check_references(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
@@ -192,7 +192,7 @@ def _check_references(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
             names = [f"{path.strip('/')}{ending}" for ending in ("", ".md", "/index.md", "/_index.md")]
             is_found_by_name = "/" not in path and any(content.rglob(f"{path.removesuffix('.md')}.md"))
             if not is_found_by_name and not any((base / name).is_file() for base in base_folders for name in names):
-                yield BROKEN_REFERENCE.draft(f"the reference leads to no page: {reference}", file.path, number)
+                yield BROKEN_REFERENCE.draft(f"no page exists for the reference: {reference}", file.path, number)
 
 
 def fix_broken_links(case: FixCase) -> str:
@@ -317,14 +317,16 @@ def _derive_slug(entry: Mapping[str, Any]) -> str:
 
 
 BROKEN_LINK = IssueKind(
-    "GATE_LINK_BROKEN", "error", "Link to a page that is there, or keep only the words.", fix_broken_links
+    "GATE_LINK_BROKEN", "error", "Link to a page that exists, or remove the link and keep its text.", fix_broken_links
 )
 WRONG_CASE = IssueKind("GATE_LINK_CASE", "error", "Write the address as the page has it.", fix_broken_links)
 MISSING_ANCHOR = IssueKind(
     "GATE_LINK_ANCHOR", "error", "Name a heading of the page, or link to the page alone.", fix_anchors
 )
-BROKEN_REFERENCE = IssueKind("GATE_LINK_REFERENCE", "error", "Refer to a page that is there.", fix_references)
-MISSING_IMAGE = IssueKind("GATE_LINK_IMAGE", "error", "Add the image to the site, or take it off the page.", fix_images)
+BROKEN_REFERENCE = IssueKind("GATE_LINK_REFERENCE", "error", "Refer to a page that exists.", fix_references)
+MISSING_IMAGE = IssueKind(
+    "GATE_LINK_IMAGE", "error", "Add the image to the site, or remove it from the page.", fix_images
+)
 INSECURE_LINK = IssueKind(
     "GATE_LINK_INSECURE",
     "warn",

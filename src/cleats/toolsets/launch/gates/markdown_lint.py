@@ -40,7 +40,7 @@ def check_markdown(site: LaunchSite) -> Iterator[GateMessage]:
 def lint_page(file: PageFile) -> Iterator[IssueDraft]:
     """Yield everything that is wrong with the Markdown of a page."""
     if not file.body.strip():
-        yield EMPTY_PAGE.draft("the page says nothing", file.path)
+        yield EMPTY_PAGE.draft("the page is empty", file.path)
     for kind, edit_text, message in TEXT_RULES:
         if edit_text(file.text) != file.text:
             yield kind.draft(message, file.path)
@@ -53,7 +53,7 @@ def lint_page(file: PageFile) -> Iterator[IssueDraft]:
         yield OPEN_FENCE.draft("a code block is never closed", file.path, file.body_line + open_line - 1)
     for image in file.images:
         if not image.text.strip():
-            message = f"the image {image.target!r} has no text for those who cannot see it"
+            message = f"the image {image.target!r} has no alternative text"
             yield IMAGE_ALT.draft(message, file.path, image.line)
 
 
@@ -75,7 +75,7 @@ def _check_headings_and_links(file: PageFile) -> Iterator[IssueDraft]:
         heading_texts.add(heading.text)
     for link in file.links:
         if not link.target.strip():
-            yield EMPTY_LINK.draft("a link leads nowhere", file.path, link.line)
+            yield EMPTY_LINK.draft("a link has no target", file.path, link.line)
 
 
 def _check_lines(file: PageFile) -> Iterator[IssueDraft]:
@@ -88,7 +88,7 @@ def _check_lines(file: PageFile) -> Iterator[IssueDraft]:
             if edit_line(line) != line:
                 yield kind.draft(message, file.path, number)
         if _UNSAFE_HTML_PATTERN.search(page_text.CODE_SPAN_PATTERN.sub("", line)):
-            yield UNSAFE_HTML.draft("HTML that can run a program in the reader's browser", file.path, number)
+            yield UNSAFE_HTML.draft("HTML that can run a script in the reader's browser", file.path, number)
         for url in find_bare_urls(line):
             yield BARE_URL.draft(f"a bare address: {url}", file.path, number)
     for number in _find_repeated_blanks(file):
@@ -216,22 +216,22 @@ SKIPPED_LEVEL = IssueKind(
 SECOND_TITLE = IssueKind(
     "GATE_LINT_SECOND_TITLE", "warn", "Lower the headings of the page by one level.", fix_second_title
 )
-EMPTY_HEADING = IssueKind("GATE_LINT_EMPTY_HEADING", "warn", "Name the heading, or take it away.", fix_empty_heading)
+EMPTY_HEADING = IssueKind(
+    "GATE_LINT_EMPTY_HEADING", "warn", "Give the heading a text, or remove it.", fix_empty_heading
+)
 TWIN_HEADING = IssueKind("GATE_LINT_TWIN_HEADING", "info", "Give one of the headings another name.")
 HEADING_SPACE = IssueKind(
     "GATE_LINT_HEADING_SPACE", "warn", "Put an empty line before and after the heading.", fix_heading_spacing
 )
-HEADING_MARK = IssueKind("GATE_LINT_HEADING_MARK", "warn", "Put a space after the marks of the heading.", fix_lines)
-TRAILING_SPACE = IssueKind(
-    "GATE_LINT_TRAILING_SPACE", "warn", "Take the spaces at the end of the line away.", fix_lines
-)
+HEADING_MARK = IssueKind("GATE_LINT_HEADING_MARK", "warn", "Put a space after the # signs of the heading.", fix_lines)
+TRAILING_SPACE = IssueKind("GATE_LINT_TRAILING_SPACE", "warn", "Remove the spaces at the end of the line.", fix_lines)
 TAB_CHARACTER = IssueKind("GATE_LINT_TAB", "warn", "Use spaces.", fix_lines)
 BLANK_LINES = IssueKind("GATE_LINT_BLANK_LINES", "warn", "Keep one empty line.", fix_blank_lines)
 FENCE_LANGUAGE = IssueKind(
     "GATE_LINT_FENCE_LANGUAGE", "warn", "Name the language after the fence; `text` for plain text.", fix_fence_languages
 )
 OPEN_FENCE = IssueKind("GATE_LINT_OPEN_FENCE", "error", "Close the code block.", fix_open_fence)
-BARE_URL = IssueKind("GATE_LINT_BARE_URL", "warn", "Make a link of it, or put it in angle brackets.", fix_bare_urls)
+BARE_URL = IssueKind("GATE_LINT_BARE_URL", "warn", "Turn it into a link, or put it in angle brackets.", fix_bare_urls)
 EMPTY_LINK = IssueKind(
     "GATE_LINT_EMPTY_LINK",
     "error",
@@ -244,11 +244,11 @@ IMAGE_ALT = IssueKind("GATE_LINT_IMAGE_ALT", "warn", "Say what the image shows."
 UNSAFE_HTML = IssueKind(
     "GATE_LINT_UNSAFE_HTML",
     "blocker",
-    "Take the HTML away; a shortcode of the site may do what it did.",
+    "Remove the HTML; a shortcode of the site may replace it.",
     lambda case: page_text.remove_lines(case.text, case.lines - page_text.list_code_lines(case.file)),
 )
 EMPTY_PAGE = IssueKind(
-    "GATE_LINT_EMPTY_PAGE", "error", "Write the page, or take it out of the plan.", lambda case: case.draft
+    "GATE_LINT_EMPTY_PAGE", "error", "Write the page, or remove it from the plan.", lambda case: case.draft
 )
 LINE_ENDS = IssueKind("GATE_LINT_LINE_ENDS", "warn", "End lines with a line feed alone.", fix_text)
 BYTE_ORDER = IssueKind("GATE_LINT_BYTE_ORDER", "warn", "Save the file without a byte order mark.", fix_text)
@@ -262,12 +262,16 @@ TEXT_RULES: tuple[EditRule, ...] = (
     (FINAL_NEWLINE, page_text.end_with_newline, "the file does not end with one line feed"),
 )
 LINE_RULES: tuple[EditRule, ...] = (
-    (HEADING_MARK, lambda line: _CRAMPED_HEADING_PATTERN.sub(r"\1 ", line), "a heading needs a space after its marks"),
+    (
+        HEADING_MARK,
+        lambda line: _CRAMPED_HEADING_PATTERN.sub(r"\1 ", line),
+        "a heading needs a space after its # signs",
+    ),
     # Two or more spaces at the end break a line.
     (
         TRAILING_SPACE,
         lambda line: line if line[-2:] == "  " and line.strip() else line.rstrip(),
-        "spaces end the line",
+        "the line ends with spaces",
     ),
     (TAB_CHARACTER, lambda line: line.expandtabs(4), "a tab in the text"),
 )

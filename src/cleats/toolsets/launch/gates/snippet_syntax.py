@@ -67,9 +67,7 @@ def _measure_similarity(first: Iterable[str], second: Iterable[str]) -> float:
     return SequenceMatcher(None, list(first), list(second), autojunk=False).ratio()
 
 
-UNKNOWN_CODE = IssueKind(
-    "GATE_SNIPPET_UNKNOWN", "error", "Show code from the repository as it stands there.", fix_snippets
-)
+UNKNOWN_CODE = IssueKind("GATE_SNIPPET_UNKNOWN", "error", "Show code exactly as it is in the repository.", fix_snippets)
 BROKEN_CODE = IssueKind("GATE_SNIPPET_SYNTAX", "error", "Show code that parses.", fix_snippets)
 
 GATE = Gate("snippet_syntax", __doc__, check_snippets, reads_pages=True)

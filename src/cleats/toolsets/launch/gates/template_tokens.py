@@ -21,7 +21,7 @@ def check_template_tokens(site: LaunchSite) -> Iterator[GateMessage]:
     for file in site.files:
         for key, value in _iterate_texts(file.front):
             for token in find_tokens(value):
-                yield LEAKED_TOKEN.draft(f"the front matter key {key!r} still holds the token {token}", file.path, 1)
+                yield LEAKED_TOKEN.draft(f"the front matter key {key!r} still contains the token {token}", file.path, 1)
         for number, line in file.prose:
             for token in find_tokens(CODE_SPAN_PATTERN.sub("", line)):
                 yield LEAKED_TOKEN.draft(f"the page still shows the token {token}", file.path, number)
@@ -87,7 +87,7 @@ def _fill_front_matter(front: Mapping[str, Any], token_values: Mapping[str, str]
     return changes
 
 
-LEAKED_TOKEN = IssueKind("GATE_TOKEN_LEAKED", "blocker", "Fill the token in, or take it away.", fix_tokens)
+LEAKED_TOKEN = IssueKind("GATE_TOKEN_LEAKED", "blocker", "Replace the token with a value, or remove it.", fix_tokens)
 
 GATE = Gate(
     "template_tokens", __doc__, check_template_tokens, reads_pages=True, local_seconds=30.0, strict_seconds=60.0

@@ -105,9 +105,9 @@ def _check_identity(site: LaunchSite) -> Iterator[IssueDraft]:
         if not document:
             yield MISSING_EVIDENCE.draft(f"the run has no {name}")
         elif document.get("repo_sha") != site.config["github_ref"]:
-            yield OTHER_COMMIT.draft(f"{name} speaks of another commit than the run", name)
+            yield OTHER_COMMIT.draft(f"{name} belongs to another commit than the run", name)
     if facts and evidence and facts.get("repo_url") != evidence.get("repo_url"):
-        yield OTHER_COMMIT.draft("the facts and the evidence speak of different repositories", "product_facts.json")
+        yield OTHER_COMMIT.draft("the facts and the evidence belong to different repositories", "product_facts.json")
 
 
 def _check_statement(
@@ -115,7 +115,7 @@ def _check_statement(
 ) -> Iterator[IssueDraft]:
     unknown_ids = [cited_id for cited_id in statement.claim_ids if cited_id not in evidence.claims]
     for claim_id in unknown_ids:
-        yield UNKNOWN_CLAIM.draft(f"no evidence has the claim {claim_id}", file.path, statement.line)
+        yield UNKNOWN_CLAIM.draft(f"the claim {claim_id} is not in the evidence", file.path, statement.line)
     if not statement.claim_ids:
         yield from _check_unmarked(site, evidence, file, statement)
         return
@@ -142,12 +142,12 @@ def _check_against_claims(
     for number in sorted(page_text.find_numbers(text) - page_text.find_numbers(evidence_text)):
         yield UNKNOWN_FIGURE, f"the figure {number} is not in the evidence of the statement"
     for name in sorted(page_text.find_formats(text) - page_text.find_formats(evidence_text)):
-        yield UNKNOWN_FORMAT, f"the evidence of the statement does not know the format {name}"
+        yield UNKNOWN_FORMAT, f"the evidence of the statement does not mention the format {name}"
     for name in page_text.find_unknown_names(statement.text, evidence_text):
-        yield UNKNOWN_NAME, f"the evidence of the statement does not know `{name}`"
+        yield UNKNOWN_NAME, f"the evidence of the statement does not mention `{name}`"
     is_speculative = SPECULATION_PATTERN.search(text) and not SPECULATION_PATTERN.search(evidence_text)
     if is_speculative and not site.config.get("allow_inference", False):
-        yield SPECULATIVE_STATEMENT, "the statement guesses, and this launch may not"
+        yield SPECULATIVE_STATEMENT, "the statement is a guess, and this launch does not allow inference"
 
 
 def _check_unmarked(
@@ -155,23 +155,23 @@ def _check_unmarked(
 ) -> Iterator[IssueDraft]:
     text, line = page_text.strip_markup(statement.text), statement.line
     if statement.kind == "bullet" and not page_text.is_navigation_item(statement.text) and page_text.stem_words(text):
-        yield UNMARKED_FACT.draft("a bullet states a fact and names no claim", file.path, line)
+        yield UNMARKED_FACT.draft("a bullet states a fact without a claim", file.path, line)
         return
     if statement.kind == "row" and not page_text.has_only_names(statement.text):
-        yield UNMARKED_FACT.draft("a row of a table states a fact and names no claim", file.path, line)
+        yield UNMARKED_FACT.draft("a row of a table states a fact without a claim", file.path, line)
         return
     for topic, topic_pattern in PROTECTED_TOPIC_PATTERNS.items():
         if match := topic_pattern.search(text):
-            yield PROTECTED_TOPIC.draft(f"{match.group()!r} speaks of {topic} and names no claim", file.path, line)
+            yield PROTECTED_TOPIC.draft(f"{match.group()!r} speaks of {topic} without a claim", file.path, line)
     if _FORMAT_VERB_PATTERN.search(text):
         for name in sorted(page_text.find_formats(text) - evidence.formats):
-            yield UNKNOWN_FORMAT.draft(f"no evidence knows the format {name}", file.path, line)
+            yield UNKNOWN_FORMAT.draft(f"no evidence mentions the format {name}", file.path, line)
     if statement.kind == "text" and page_text.find_product_sentence(str(site.facts.get("product_name", "")), text):
-        yield PRODUCT_SENTENCE.draft("a sentence says what the product is or does and names no claim", file.path, line)
+        yield PRODUCT_SENTENCE.draft("a sentence says what the product is or does without a claim", file.path, line)
     # Figures in code and addresses are parts of names.
     figures = sorted(page_text.find_numbers(_CODE_OR_LINK_PATTERN.sub(" ", statement.text)))
     if statement.kind == "text" and figures:
-        message = f"the figure {figures[0]} stands in a statement that names no claim"
+        message = f"the figure {figures[0]} is in a statement without a claim"
         yield UNKNOWN_FIGURE.draft(message, file.path, line)
 
 
@@ -185,15 +185,15 @@ def _check_claim(
     for citation in claim["citations"]:
         if evidence.read_citation(citation) is None:
             location = f"{citation['path']}:{citation['start_line']}-{citation['end_line']}"
-            yield BROKEN_CITATION, f"the claim {claim_id} cites lines that are not there: {location}"
+            yield BROKEN_CITATION, f"the claim {claim_id} cites lines that do not exist: {location}"
             return
     # No line can show that a manifest lacks something.
     cites_manifests = all(citation.get("source_type") == "manifest" for citation in claim["citations"])
     is_absence = cites_manifests and _ABSENCE_PATTERN.search(text)
     if not is_absence and not is_supported(site, text, evidence.read_sources(claim)):
-        yield UNSUPPORTED_CLAIM, f"the lines that the claim {claim_id} cites do not speak of it"
+        yield UNSUPPORTED_CLAIM, f"the lines that the claim {claim_id} cites do not support it"
     if is_forbidden_inference(site, claim):
-        yield FORBIDDEN_INFERENCE, f"the claim {claim_id} is inferred, and what it speaks of may not be"
+        yield FORBIDDEN_INFERENCE, f"the claim {claim_id} is inferred, which is not allowed for its topic"
 
 
 def is_supported(site: LaunchSite, text: str, sources: str) -> bool:
@@ -222,7 +222,7 @@ def _find_contradictions(site: LaunchSite) -> Iterator[tuple[str, IssueKind, str
         for claim_id in sorted(losing_ids):
             other_id = next(iter(claim_ids - {claim_id}), claim_id)
             if len(losing_ids) == 1:
-                yield claim_id, LOST_CLAIM, f"the claim {claim_id} lost against {other_id}"
+                yield claim_id, LOST_CLAIM, f"the claim {claim_id} is contradicted by the stronger claim {other_id}"
             else:
                 yield claim_id, OPEN_CONTRADICTION, f"the claims {claim_id} and {other_id} contradict each other"
 
@@ -297,7 +297,7 @@ def _remove_items(text: str, numbers: Iterable[int]) -> str:
     return remove_lines(text, removed_lines)
 
 
-_FOLLOW_EVIDENCE = "Say what the cited lines say, or take the statement away."
+_FOLLOW_EVIDENCE = "Say what the cited lines say, or remove the statement."
 _NAME_CLAIM = "Name the claim that proves it at the end of the line, or remove it."
 
 MISSING_EVIDENCE = IssueKind("GATE_TRUTH_NO_EVIDENCE", "blocker", "Start the run again: its evidence is missing.")
@@ -311,14 +311,15 @@ UNKNOWN_FORMAT = IssueKind("GATE_TRUTH_FORMAT", "blocker", _FOLLOW_EVIDENCE, fix
 UNKNOWN_NAME = IssueKind("GATE_TRUTH_NAME", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
 SPECULATIVE_STATEMENT = IssueKind("GATE_TRUTH_SPECULATION", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
 PRODUCT_SENTENCE = IssueKind("GATE_TRUTH_SENTENCE", "blocker", _NAME_CLAIM, fix_unmarked_statements)
-PROTECTED_TOPIC = IssueKind(
-    "GATE_TRUTH_TOPIC", "blocker", "Prove it with a claim, or say nothing about it.", remove_statements
-)
+PROTECTED_TOPIC = IssueKind("GATE_TRUTH_TOPIC", "blocker", "Support it with a claim, or remove it.", remove_statements)
 UNCITED_CLAIM = IssueKind("GATE_TRUTH_UNCITED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
 BROKEN_CITATION = IssueKind("GATE_TRUTH_CITATION", "blocker", _FOLLOW_EVIDENCE, remove_statements)
 UNSUPPORTED_CLAIM = IssueKind("GATE_TRUTH_UNSUPPORTED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
 FORBIDDEN_INFERENCE = IssueKind(
-    "GATE_TRUTH_INFERENCE", "blocker", "Remove it, or let the run infer (allow_inference).", remove_statements
+    "GATE_TRUTH_INFERENCE",
+    "blocker",
+    "Remove it, or set allow_inference in the run's configuration.",
+    remove_statements,
 )
 LOST_CLAIM = IssueKind(
     "GATE_TRUTH_CONTRADICTED", "blocker", "Remove it: a stronger source says otherwise.", remove_statements

@@ -59,13 +59,13 @@ class GitFault(Enum):
     """The reason why git failed, as far as a caller can act on it."""
 
     NETWORK = ("network", "the network or the server failed", ErrorCode.REPO_NOT_FOUND, True)
-    NOT_FOUND = ("not_found", "there is no such repository", ErrorCode.REPO_NOT_FOUND)
-    ACCESS_DENIED = ("no_access", "access is refused", ErrorCode.REPO_NOT_FOUND)
+    NOT_FOUND = ("not_found", "the repository does not exist", ErrorCode.REPO_NOT_FOUND)
+    ACCESS_DENIED = ("no_access", "access is denied", ErrorCode.REPO_NOT_FOUND)
     UNKNOWN_COMMIT = ("unknown_commit", "the repository has no such commit", ErrorCode.INVALID_INPUT)
     PROTOCOL = ("protocol_not_allowed", "this kind of address is not allowed", ErrorCode.INVALID_INPUT)
-    DISK_FULL = ("no_room", "there is no room left on the disk", ErrorCode.INTERNAL, True)
-    PUSH_CONFLICT = ("push_raced", "somebody else writes to the remote", ErrorCode.REPO_NOT_FOUND, True)
-    PUSH_REJECTED = ("push_refused", "the remote refused it", ErrorCode.REPO_NOT_FOUND)
+    DISK_FULL = ("no_room", "the disk is full", ErrorCode.INTERNAL, True)
+    PUSH_CONFLICT = ("push_raced", "another process is pushing to the remote", ErrorCode.REPO_NOT_FOUND, True)
+    PUSH_REJECTED = ("push_refused", "the remote rejected the push", ErrorCode.REPO_NOT_FOUND)
     OTHER = ("git_failed", "the repository cannot be read or written", ErrorCode.REPO_NOT_FOUND)
 
     def __init__(self, reason: str, description: str, code: ErrorCode, is_transient: bool = False) -> None:
@@ -213,8 +213,8 @@ class HardenedGit:
         if self.root is not None and not self.is_private and not has_harmless_settings(self.root):
             raise ToolError(
                 ErrorCode.ILLEGAL_STATE,
-                f"somebody changed the git settings of the checkout {self.root.name!r}",
-                hint="Put its .git/config back as it was; a launch needs no setting of yours there.",
+                f"the git configuration of the checkout has changed: {self.root.name!r}",
+                hint="Restore its .git/config; a launch needs no changes there.",
                 details={"reason": "git_config"},
             )
         try:

@@ -88,10 +88,10 @@ def apply_patch(patch: Mapping[str, Any], before: bytes | None) -> bytes | None:
     kind = patch["type"]
     if kind == "create_file":
         if before is not None:
-            raise ConflictError("FILE_EXISTS_CONFLICT", "another file is there already")
+            raise ConflictError("FILE_EXISTS_CONFLICT", "another file already exists there")
         return str(patch["new_content"]).encode()
     if before is None:
-        raise ConflictError("FILE_MISSING", "the file is not there")
+        raise ConflictError("FILE_MISSING", "the file does not exist")
     if kind == "delete_file":
         return None
     try:
@@ -138,14 +138,14 @@ def apply_bundle(document: Mapping[str, Any], guard: WorktreeGuard) -> list[str]
 def make_conflict_error(conflicts: Sequence[ConflictError]) -> ToolError:
     """Return one error for all patches that cannot be applied."""
     first = conflicts[0]
-    remainder = f" So it is for {len(conflicts) - 1} more." if len(conflicts) > 1 else ""
+    remainder = f" The same applies to {len(conflicts) - 1} more." if len(conflicts) > 1 else ""
     hint = "Start another run, which plans from the site as it is now."
     if any(entry.reason == "FILE_EXISTS_CONFLICT" for entry in conflicts):
-        hint = "A launch overwrites no page. Remove the pages from the site first, or launch only "
+        hint = "A launch does not overwrite pages. Remove the pages from the site first, or launch only "
         hint += "sections that it does not have."
     return ToolError(
         ErrorCode.INVALID_INPUT,
-        f"The site does not take {first.patch['path']}: {first.message}.{remainder}",
+        f"Cannot apply {first.patch['path']}: {first.message}.{remainder}",
         hint=hint,
         retryable=False,
         details={
@@ -200,7 +200,7 @@ def _apply_verified(patch: Mapping[str, Any], before: bytes | None) -> bytes | N
         raise ConflictError("HASH_MISMATCH", "the file has changed since it was planned")
     new_data = apply_patch(patch, before)
     if hash_content(new_data) != patch["content_hash"]:
-        raise ConflictError("HASH_MISMATCH", "the patch does not give what it promises")
+        raise ConflictError("HASH_MISMATCH", "the result of the patch is not the expected one")
     return new_data
 
 

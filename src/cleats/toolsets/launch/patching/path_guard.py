@@ -29,7 +29,7 @@ one file, which the same write replaces when it is retried."""
 _UNPORTABLE_CHARACTERS = frozenset('<>:"|?*\\')
 """Characters with a special meaning on some system that may check out the site."""
 
-_VANISHED_FOLDER_REASON = "a folder vanished while it was written to"
+_VANISHED_FOLDER_REASON = "a folder disappeared while it was written to"
 
 
 class WorktreeGuard:
@@ -82,7 +82,7 @@ class WorktreeGuard:
             except FileNotFoundError:
                 return None
             except safe_paths.NotRegularFileError:
-                _raise_violation("the path is not a plain file", path)
+                _raise_violation("the path is not a regular file", path)
             except OSError:
                 _raise_violation("the path leads through a link", path)
             with stream:
@@ -181,7 +181,7 @@ class WorktreeGuard:
         except OSError:
             current = None
         if current != self._identity:
-            _raise_violation("the worktree is not the folder that it was", path)
+            _raise_violation("the worktree was replaced by another folder", path)
 
 
 def _split_path(path: str) -> tuple[str, ...]:
@@ -193,13 +193,13 @@ def _split_path(path: str) -> tuple[str, ...]:
     parts = tuple(path.removesuffix("/").split("/"))
     for part in parts:
         if part in ("", ".", ".."):
-            _raise_violation("the path is not a plain relative one", path)
+            _raise_violation("the path is not a plain relative path", path)
         if not part.isprintable() or not _UNPORTABLE_CHARACTERS.isdisjoint(part):
-            _raise_violation("the path has a sign that is not portable", path)
+            _raise_violation("the path has a character that is not portable", path)
         if part[-1] in ". " or part[0] == " ":
             _raise_violation("a name begins or ends with a space or a dot", path)
         if _fold_name(part) == ".git" or _fold_name(part).startswith("git~"):
-            _raise_violation("the path is git's own", path)
+            _raise_violation("the path belongs to git", path)
         if len(part.encode(errors="surrogatepass")) > 200:  # leaves room for the suffix of a partial file
             _raise_violation("a name is too long", path)
     return parts

@@ -110,7 +110,7 @@ class PagePlanner:
             raise ToolError(
                 ErrorCode.INVALID_INPUT,
                 f"The page {first['slug']!r} of {first['section']} cannot be planned: {first['reason']}.",
-                hint="Add what is missing to the repository, or leave the section out.",
+                hint="Add what is missing to the repository, or omit the section.",
                 details={"error_code": "IA_PLANNER_PLAN_INCOMPLETE", "missing": missing},
             )
         return pages
@@ -127,7 +127,7 @@ class PagePlanner:
             return f"the profile has no template for it in the language {locale!r}"
         written_page = write_page(template, self._build_context(candidate, tier))
         if not written_page.claim_ids and not written_page.snippet_ids and candidate.role != "toc":
-            return "the repository has no evidence for anything that it could say"
+            return "the repository has no evidence for its content"
         return DraftablePage(candidate, locale, template, written_page)
 
     def _build_context(self, candidate: PageCandidate, tier: str) -> PageContext:

@@ -151,8 +151,8 @@ def load_named_profile(name: str, folders: Sequence[Path | str] = ()) -> Profile
     if name not in folders_by_name:
         raise ToolError(
             ErrorCode.INVALID_INPUT,
-            f"there is no profile {name!r}",
-            hint="The setting launch_profiles names folders with more.",
+            f"unknown profile {name!r}",
+            hint="The setting launch_profiles adds folders with profiles.",
             details={"known": sorted(folders_by_name)},
         )
     return _read_profile(folders_by_name[name])

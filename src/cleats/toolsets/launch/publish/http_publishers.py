@@ -67,7 +67,7 @@ class ServiceClient(HttpClient):
             raise publish_error(
                 f"{self.name} cannot be reached ({failure}).",
                 retryable=True,
-                hint="Try again when it is back; nothing is published twice.",
+                hint="Retry when it is available again; nothing is published twice.",
                 attempts=self.retries.tries,
             )
         return reply
@@ -249,8 +249,8 @@ class GitHubPublisher:
             await self._request("PATCH", f"{repo}/git/refs/heads/{quote(branch)}", label, update)
         elif current_sha != sha:
             raise publish_error(
-                f"The branch {branch} is there already, with another commit.",
-                hint="Delete it if nobody needs it, then open the request again.",
+                f"The branch {branch} already exists, with another commit.",
+                hint="Delete it if it is not needed, then open the request again.",
                 status=reply.status,
             )
 

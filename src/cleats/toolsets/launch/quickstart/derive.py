@@ -132,8 +132,8 @@ async def derive_from_product_url(url: str, settings: Settings, env: Mapping[str
     if product is None:
         raise missing_fields_error(
             {"github_repo_url": _suggest_repository_urls(page.profile, page.family, page.platform)},
-            f"nothing says which repository {page.family} for {page.platform} is in",
-            "Put it into a file of the setting launch_registry, or use launch_start_run.",
+            f"the repository of {page.family} for {page.platform} is unknown",
+            "Add it to a file in the setting launch_registry, or use launch_start_run.",
         )
     config = {
         **_build_common_config(page.profile),

@@ -53,13 +53,13 @@ def parse_page_url(url: str, profiles: Iterable[Profile]) -> ProductPage:
         hosts = sorted(host for candidate in known_profiles for host in candidate.sections_by_host)
         raise ToolError(
             ErrorCode.UNSUPPORTED_SITE,
-            f"{host} is the host of no site that is known here",
+            f"{host} is not the host of a known site",
             hint=f"Use one of {', '.join(hosts)}." if hosts else "No profile has a host.",
             details={"host": host, "hosts": hosts},
         )
     section = profile.sections_by_host[host]
     if parts.scheme != "https" or parts.username is not None or parts.port not in (None, HTTPS_PORT):
-        raise _invalid_url_error("the address has to begin with https:// and the host", profile, section, host)
+        raise _invalid_url_error("the address must begin with https:// and a host", profile, section, host)
     path = decode_path(parts.path)
     if path is None:
         raise _invalid_url_error("the path of the address cannot be read", profile, section, host)
@@ -131,15 +131,15 @@ def _describe_misfit(profile: Profile, path: Sequence[str]) -> str:
         if all(_resolve_name(profile, name, value) is None for name in ("family", "platform", "locale"))
     ]
     if unknown_values:
-        return f"{unknown_values[0]!r} is neither a product nor a platform nor a language here"
-    return "the address fits none of the patterns of its site"
+        return f"{unknown_values[0]!r} is not a known product, platform or language"
+    return "the address matches none of the patterns of its site"
 
 
 def _invalid_url_error(message: str, profile: Profile, section: SiteSection, host: str) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_URL,
         message,
-        hint="The details have the patterns, and every name that fits into them.",
+        hint="The details list the patterns and the valid names.",
         details={
             "site": host,
             "patterns": [f"https://{section.host}/{item}/" for item in section.urls],

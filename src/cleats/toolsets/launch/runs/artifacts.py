@@ -66,7 +66,7 @@ def check_name(name: str) -> str:
     """
     parts = name.split("/")
     if len(name) > 512 or ".." in parts or "." in parts or not _ARTIFACT_NAME_PATTERN.fullmatch(name):
-        raise ToolError(ErrorCode.INVALID_INPUT, f"no artifact can be called {name[:80]!r}")
+        raise ToolError(ErrorCode.INVALID_INPUT, f"invalid artifact name {name[:80]!r}")
     return name
 
 

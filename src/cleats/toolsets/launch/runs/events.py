@@ -95,8 +95,8 @@ class BrokenChainError(ToolError):
     def __init__(self, run_id: str, seq: int) -> None:
         super().__init__(
             ErrorCode.INTERNAL,
-            f"the log of {run_id} was changed at event {seq}; the run cannot go on",
-            hint="Keep the run for an inquiry, and start another.",
+            f"the log of {run_id} was changed at event {seq}; the run cannot continue",
+            hint="Keep the run for inspection, and start another one.",
             details={"cause_class": "EventChainBroken", "reason": "EVENT_CHAIN_BROKEN", "seq": seq},
         )
 

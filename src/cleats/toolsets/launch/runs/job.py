@@ -240,7 +240,7 @@ def _make_crash_error(job: WorkerJob, message: Mapping[str, Any], exit_code: int
     return ToolError(
         ErrorCode.INTERNAL,
         f"{job.worker} failed unexpectedly in {job.step} ({cause}).",
-        hint="The server's log has the trace.",
+        hint="The server's log has the traceback.",
         retryable=was_killed,
         details={"cause_class": cause},
     )

@@ -95,7 +95,7 @@ def measure_folder(folder: Path) -> int:
 def _make_lost_object_error(digest: str, cause: str) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL,
-        f"an object of the run is gone or damaged: {digest}",
+        f"a stored object of the run is missing or damaged: {digest}",
         hint="Start the run again.",
         details={"cause_class": cause, "sha256": digest},
     )
@@ -105,13 +105,13 @@ _DISK_FULL_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MACHINE_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
     **dict.fromkeys(
         (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR),
-        ("The folder of the runs cannot be written.", "Let the server write to its data folder, then try again."),
+        ("The folder of the runs is not writable.", "Make the server's data folder writable, then retry."),
     ),
     **dict.fromkeys(
         (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO),
         (
-            "The machine is short of memory or open files, or its disk fails.",
-            "Look after the machine, then try again; the run goes on at its last record.",
+            "The machine is out of memory or file handles, or its disk is failing.",
+            "Fix the machine and retry; the run continues after its last record.",
         ),
     ),
 }
@@ -129,8 +129,8 @@ def wrap_os_error(error: OSError) -> ToolError | None:
 def make_disk_full_error(cause: str) -> ToolError:
     """Return the error of a full disk."""
     return make_machine_error(
-        "There is no room left on the disk that the runs are kept on.",
-        "Make room, then try again; the run goes on at its last record. "
+        "The disk with the runs is full.",
+        "Free disk space and retry; the run continues after its last record. "
         "`cleats launch clean` removes the checkouts of runs that have ended.",
         cause,
     )

@@ -75,7 +75,7 @@ class SnippetCandidate:
 
     def as_json(self) -> dict[str, Any]:
         is_checked = syntax.can_check(self.language)
-        note = {} if is_checked else {"runtime_notes": "There is no parser to check this language with."}
+        note = {} if is_checked else {"runtime_notes": "No parser is available to check this language."}
         lines = {"start_line": self.start, "end_line": max(self.start, self.end)}
         return {
             "snippet_id": self.snippet_id,

@@ -4,7 +4,7 @@ SQLite has a write-ahead log with full sync: recorded data survives a power cut,
 
 PostgreSQL has the same tables and laws. A run is locked by its row while it is written, so runs do not wait for each
 other; leases are measured by the clock of the database, which all machines share. A broken connection is reopened by
-the next call; the call during which it broke fails and may be repeated.
+the next call; the call during which it broke fails and can be repeated safely.
 """
 
 import logging
@@ -48,21 +48,19 @@ def wrap_sqlite_error(error: sqlite3.Error) -> ToolError:
     return storage.make_machine_error(*_FILE_FAULTS.get(code, _OTHER_FAULT), cause, retryable=not is_damaged)
 
 
-_BUSY_HINT: Final = (
-    "End what has runs.sqlite open, such as a backup or a database browser, then try again; nothing was half written."
-)
+_BUSY_HINT: Final = "Close the program that has runs.sqlite open, then retry; no partial data was written."
 _DAMAGED_FAULT: Final = (
-    "The file that the runs are kept in is damaged.",
-    "Move runs.sqlite away, and the -wal and -shm files beside it; then put back a copy, or begin with no runs.",
+    "The database file of the runs is damaged.",
+    "Move runs.sqlite away, and the -wal and -shm files beside it; then restore a backup, or start without runs.",
 )
 _FILE_FAULTS: Final = {
-    sqlite3.SQLITE_BUSY: ("Another program holds the file that the runs are kept in.", _BUSY_HINT),
+    sqlite3.SQLITE_BUSY: ("Another program has locked the database file of the runs.", _BUSY_HINT),
     sqlite3.SQLITE_CORRUPT: _DAMAGED_FAULT,
     sqlite3.SQLITE_NOTADB: _DAMAGED_FAULT,
 }
 _OTHER_FAULT: Final = (
-    "The file that the runs are kept in cannot be used now.",
-    "Try again; nothing was half written. If it stays so, look at the data folder.",
+    "The database file of the runs cannot be used.",
+    "Retry; no partial data was written. If it fails again, check the data folder.",
 )
 
 
@@ -251,7 +249,7 @@ _LOCK_NAMESPACE: Final = crc32(b"cleats run") - (1 << 31)
 def _make_unreachable_error(error: Exception) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL,
-        "The database that the runs are kept in cannot be reached.",
+        "The database of the runs is unreachable.",
         hint="Try again when it is back: nothing was half written, and a run goes on at its last "
         "record. A start without an idempotency_key may have been made; launch_list_runs tells.",
         retryable=True,

@@ -95,7 +95,7 @@ def _clean_run(store: RunStore, run_id: str, state: RunState, folder: RunFolder,
     problem = ""
     try:
         if not dry_run and not _set_checkouts_aside(store, run_id, folder):
-            problem = "somebody works with it"
+            problem = "another process is using it"
         for path in () if dry_run else folder.leftovers:
             _remove_folder(path)
     except OSError as error:

@@ -241,7 +241,7 @@ class RunStore:
                 raise ToolError(
                     ErrorCode.ILLEGAL_STATE,
                     f"{run_id} is {run.state} and cannot be cancelled",
-                    hint="Nothing of it runs any more; its artifacts can be read.",
+                    hint="The run has ended; its artifacts can still be read.",
                     details={"state": run.state.value},
                 )
             state_change = make_state_event(run.state, RunState.CANCELLED)

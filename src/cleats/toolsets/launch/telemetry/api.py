@@ -102,7 +102,7 @@ class TelemetryApi:
         unknown = request.query.keys() - {*FILTER_COLUMNS, "limit", "offset"}
         if unknown:
             hint = f"Use {', '.join(FILTER_COLUMNS)}."
-            raise ToolError(ErrorCode.INVALID_REQUEST, f"there is no filter {min(unknown)!r}", hint=hint)
+            raise ToolError(ErrorCode.INVALID_REQUEST, f"unknown filter {min(unknown)!r}", hint=hint)
         limit = _parse_number(request, "limit", DEFAULT_PAGE_RECORDS, maximum=MAX_PAGE_RECORDS)
         offset = _parse_number(request, "offset", 0, maximum=MAX_LIST_OFFSET)
         filters = {name: request.query[name] for name in FILTER_COLUMNS if name in request.query}
@@ -135,7 +135,7 @@ class TelemetryApi:
         self._recorder.catch_up(run_id)
         records = self._ledger.list_run_records(run_id)
         if not records:
-            raise ToolError(ErrorCode.NOT_FOUND, "nothing is recorded of this run")
+            raise ToolError(ErrorCode.NOT_FOUND, "no record exists for this run")
         return RouteAnswer({"run_id": run_id, "records": records})
 
 
@@ -162,8 +162,8 @@ def _run_in_thread(handler: Callable[[RouteRequest], RouteAnswer]) -> RouteHandl
             log.warning("telemetry.records error=%s", error)
             raise ToolError(
                 ErrorCode.UNAVAILABLE,
-                "The file of the records cannot be used now.",
-                hint="Make room or move it away; records of runs are made anew from their logs.",
+                "The file with the run records cannot be used.",
+                hint="Free disk space or move the file away; run records are rebuilt from the event logs.",
             ) from None
 
     return handle_request
@@ -179,7 +179,7 @@ def _check_body(name: str, body: Any) -> Any:
 
 def _require_record(record: dict[str, Any] | None) -> dict[str, Any]:
     if record is None:
-        raise ToolError(ErrorCode.NOT_FOUND, "there is no record with this event_id")
+        raise ToolError(ErrorCode.NOT_FOUND, "no record has this event_id")
     return record
 
 

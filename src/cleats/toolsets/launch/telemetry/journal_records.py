@@ -184,7 +184,8 @@ def make_call_record(
             "trace_id": trace[0],
             "span_id": trace[1],
             "arguments": {
-                name: value if name in _PLAIN_ARGUMENTS else "(not told)" for name, value in sorted(arguments.items())
+                name: value if name in _PLAIN_ARGUMENTS else "(not recorded)"
+                for name, value in sorted(arguments.items())
             },
         },
     }

@@ -39,7 +39,7 @@ async def run_fix(job: WorkerJob) -> Mapping[str, Any]:
     if issue is None:
         raise ToolError(
             ErrorCode.FIX_EXHAUSTED,
-            "No rule is left for the open issues: every one that fits has been tried.",
+            "No fix is left for the open issues: all matching rules have been tried.",
             hint="Fix the rest by hand, if the run has allow_manual_edits, then call launch_validate.",
             details={"reason": "no_fixable_issue"},
         )

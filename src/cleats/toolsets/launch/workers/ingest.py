@@ -71,7 +71,7 @@ async def _clone_repository(job: WorkerJob, env: Mapping[str, str], url_field: s
     url = str(job.config.get(url_field) or "")
     ref = str(job.config.get(ref_field) or "")
     if not url:
-        raise _make_missing_field_error(url_field, "The run names no repository there.")
+        raise _make_missing_field_error(url_field, "The run's configuration does not name a repository.")
     sha = ref if COMMIT_ID_PATTERN.fullmatch(ref) else ""
     if not sha:
         if ref_field == "github_ref":  # a run must read the same source every time
@@ -107,7 +107,7 @@ async def run_inventory(job: WorkerJob) -> Mapping[str, Any]:
     scope = IngestionScope.from_config(job.config)
     tree = CheckoutTree(job.repo, frozenset(filter(scope.includes, all_paths)) - await _list_ignored_paths(job))
     if not tree.paths:
-        raise _make_empty_error("ingestion", "the run's ingestion leaves no file of the source repository")
+        raise _make_empty_error("ingestion", "the run's ingestion settings exclude every file of the source repository")
     refs = job.read_json("resolved_refs.json")["repo"]
     inventory_document = inventory.take_inventory(tree, refs["repo_url"], refs["resolved_sha"], scope)
     job.write("repo_inventory.json", inventory_document)

@@ -138,7 +138,7 @@ def _write_pages(
         if template is None:
             raise ToolError(
                 ErrorCode.INVALID_INPUT,
-                f"The template {entry['template_path']} is gone since the plan was made.",
+                f"The template {entry['template_path']} was removed after the plan was made.",
                 details={"error_code": "SECTION_WRITER_MISSING_INPUT"},
             )
         context = PageContext(

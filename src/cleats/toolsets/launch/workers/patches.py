@@ -191,7 +191,7 @@ def check_budgets(bundle: Mapping[str, Any], budgets: Mapping[str, Any]) -> None
         first = exceeded[0]
         raise ToolError(
             ErrorCode.INVALID_INPUT,
-            f"{first['budget']} is {first['allowed']}, and the launch would use {first['used']}.",
+            f"{first['budget']} is {first['allowed']}, but the launch needs {first['used']}.",
             hint="Raise the budget, or launch fewer sections.",
             retryable=False,
             details={"error_code": "LINKER_PATCHER_BUDGET_EXCEEDED", "over": exceeded},

@@ -82,7 +82,7 @@ async def _read_changed_files(job: WorkerJob, base: str, env: Mapping[str, str])
     if not files:
         raise ToolError(
             ErrorCode.ILLEGAL_STATE,
-            "The site already has all of this; there is nothing to publish.",
+            "The site already has all changes; nothing to publish.",
             hint="Cancel the run.",
             details={"reason": "no_changes"},
         )
@@ -179,7 +179,7 @@ def _find_token(job: WorkerJob, name: str) -> str:
         return ""
     if name not in job.secrets:
         raise publish_error(
-            f"{name}, which the run names as its token, is not set.",
+            f"{name}, the variable with the token of the run, is not set.",
             hint="Set it where the server runs, and list it in CLEATS_LAUNCH_SECRETS.",
             variable=name,
         )

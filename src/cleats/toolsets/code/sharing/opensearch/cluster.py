@@ -71,7 +71,7 @@ def read_cluster_address(settings: Settings) -> ClusterAddress:
         raise SettingError("opensearch_url: expected https://host:port, or http://…")
     if url.username or url.password:
         raise SettingError(
-            "opensearch_url: keep who you are out of the address; use opensearch_user and opensearch_password"
+            "opensearch_url: the address must not contain credentials; set opensearch_user and opensearch_password"
         )
     return ClusterAddress(
         settings.code.opensearch_url.rstrip("/"),

@@ -43,7 +43,7 @@ BM25_FACTOR: Final = 2.2
 
 _MAX_LONG: Final = (1 << 63) - 1
 _WILDCARD_CHARS: Final = frozenset("*?\\")
-_INEXPRESSIBLE_HINT: Final = "Say it with a glob, a part of the path, or an expression without that."
+_INEXPRESSIBLE_HINT: Final = "Use a glob, a part of the path, or a simpler expression."
 
 
 def build_ranked_query(expression: ex.Expression) -> OpenSearchQuery:
@@ -171,7 +171,7 @@ def _build_pattern_query(
     try:
         expression = regexes.translate_pattern(pattern)
     except regexes.InexpressibleError as error:
-        reason = f"{error}, which OpenSearch has no equal for"
+        reason = f"{error}, which OpenSearch does not support"
         raise make_pattern_error(condition.argument, pattern.pattern, reason, hint=_INEXPRESSIBLE_HINT) from None
     return _build_regexp_query("path.written" if is_path else f"has.{condition.column}", expression)
 

@@ -104,7 +104,7 @@ class RemoteIndex(RemoteIndexPort):
             if item.get("mappings", {}).get("_meta", {}).get("cleats")
         ]
         if not candidates:
-            raise missing_index_error(f"index {self.name} in OpenSearch to search", "nobody has published it yet")
+            raise missing_index_error(f"index {self.name} in OpenSearch to search", "it has not been published yet")
         meta, index = max(candidates, key=lambda item: float(item[0]["began"]))
         await to_thread.run_sync(_check_compatible, self.name, meta)
         self._current_index = (time.monotonic() + self.pause, index, meta)

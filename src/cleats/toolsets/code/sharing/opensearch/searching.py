@@ -338,7 +338,7 @@ class _Candidates:
 def _unsupported_backend_error(backend: str) -> ToolError:
     return ToolError(
         ErrorCode.INVALID_REQUEST,
-        f"backend: {backend!r} is not to be had; this server searches in OpenSearch.",
-        hint="Leave it out, or say auto.",
+        f"backend: {backend!r} is not available; this server searches in OpenSearch.",
+        hint="Omit it, or use auto.",
         details=[{"instancePath": "/backend", "keyword": "backend", "message": "is not here"}],
     )

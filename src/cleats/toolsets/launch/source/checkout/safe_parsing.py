@@ -70,7 +70,7 @@ def parse_document(name: str, text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except (LookupError, AttributeError):  # PyYAML, where a tag does not fit its value
-        raise ValueError("a value is not of the kind that its tag names") from None
+        raise ValueError("a value does not have the type of its tag") from None
     except (ValueError, yaml.YAMLError) as error:
         raise ValueError(str(error).split("\n", 1)[0]) from None
     if not isinstance(table, dict):

@@ -148,7 +148,7 @@ def claim_install(
         name, block = other_packages[0]
         wrong_text = f"A document installs {product} as the package `{name}`."
         citation = Citation.of_block(block, "readme_technical")
-        contradictions = [ledger.contradict(claim, wrong_text, citation, "the name of its own package")]
+        contradictions = [ledger.contradict(claim, wrong_text, citation, "the name of the product's package")]
     for extra, line in distribution.extras.items():
         command = f'`pip install "{distribution.identifier}[{extra}]"`'
         extra_text = f"The optional `{extra}` extra of {product} is installed with {command}."

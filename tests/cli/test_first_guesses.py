@@ -1,0 +1,71 @@
+"""Tests of words that people try first: they run the obvious command or name it."""
+
+import re
+
+import pytest
+
+from cleats.cli import main
+from tests.support.shell import Shell
+
+
+def test_status_runs_index_status(shell: Shell) -> None:
+    guess, command = shell.run("status"), shell.run("index", "status")
+
+    assert (guess.returncode, guess.stdout, guess.stderr) == (command.returncode, command.stdout, command.stderr)
+    assert "has no index" in guess.stdout
+
+
+def test_help_prints_the_help_of_the_program_or_of_a_command(shell: Shell) -> None:
+    assert shell.run("help").stdout == shell.run("--help").stdout
+    assert shell.run("help", "index", "status").stdout == shell.run("index", "status", "--help").stdout
+    unknown = shell.run("help", "serach")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "Unknown command 'serach'. Did you mean 'search'?" in unknown.stderr
+
+
+def test_version_prints_the_version(shell: Shell) -> None:
+    guess = shell.run("version")
+
+    assert (guess.returncode, guess.stdout) == (0, shell.run("--version").stdout)
+
+
+def test_a_guess_with_several_meanings_names_the_commands(shell: Shell) -> None:
+    guess = shell.run("list")
+
+    assert (guess.returncode, guess.stdout) == (2, "")
+    assert "Unknown command 'list'. Use `cleats tools`, `cleats skills list`," in guess.stderr
+
+
+def test_every_command_that_is_advised_exists() -> None:
+    context = main.cli.make_context("cleats", ["tools"])
+    advised_commands = re.findall(r"`cleats ([a-z ]+)", " ".join(main.ADVICE_BY_GUESS.values()))
+    for words in [*(text.split() for text in advised_commands), *main.GUESSES.values()]:
+        command = main.cli
+        for word in words:
+            command = command.get_command(context, word)
+            assert command is not None, words
+    assert main.COMMANDS_BY_NAME.keys().isdisjoint(main.ADVICE_BY_GUESS.keys() | main.GUESSES.keys())
+
+
+@pytest.mark.parametrize(("guess", "command"), [("check", "validate"), ("find", "search"), ("show", "info")])
+def test_a_guess_below_skills_runs_the_command(shell: Shell, guess: str, command: str) -> None:
+    assert (
+        shell.run("skills", guess, "--help").stdout.splitlines()[2:]
+        == (shell.run("skills", command, "--help").stdout.splitlines()[2:])
+    )
+
+
+def test_a_misspelt_variable_is_reported_on_stderr_with_the_nearest_setting(shell: Shell) -> None:
+    result = shell.run("tools", "--json", CLEATS_LOGLEVEL="debug", _CLEATS_SOMETHING="x")
+
+    assert result.returncode == 0
+    assert result.stdout == shell.run("tools", "--json").stdout
+    assert result.stderr == (
+        "Warning: CLEATS_LOGLEVEL is not a setting and is ignored. Did you mean CLEATS_LOG_LEVEL?\n"
+    )
+
+
+def test_a_variable_without_a_near_setting_is_reported_without_a_suggestion(shell: Shell) -> None:
+    result = shell.run("tools", CLEATS_QQQQQQ="1")
+
+    assert result.stderr == "Warning: CLEATS_QQQQQQ is not a setting and is ignored.\n"
