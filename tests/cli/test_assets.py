@@ -252,7 +252,7 @@ def test_a_tree_in_which_no_file_has_a_schema_is_no_success(home: Path) -> None:
     process = run_assets(home, "validate", "set/jsonschema")
 
     assert process.returncode == 1
-    assert process.stdout.startswith("5 files: 5 without a schema\n--schema NAME says which schema to use.")
+    assert process.stdout.startswith("5 files: 5 without a schema\nChoose the schema with --schema NAME.")
 
 
 def test_a_folder_without_a_file_to_check_is_no_success(home: Path) -> None:
@@ -415,7 +415,7 @@ def test_without_any_schema_the_report_says_how_to_have_some(tmp_path: Path) -> 
 
     process = run_assets(tmp_path, "validate", "a.json", SYN_SCHEMAS_DIR="")
 
-    assert "There are: none; give their folder with --schemas DIR." in process.stdout
+    assert "Known schemas: none; give their folder with --schemas DIR." in process.stdout
 
 
 def test_a_bar_is_drawn_in_a_terminal_and_only_there(home: Path) -> None:

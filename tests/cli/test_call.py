@@ -147,7 +147,7 @@ def test_an_answer_is_not_lost_to_a_toolset_that_does_not_stop_well(shell: Shell
 
     assert done.returncode == 0
     assert json.loads(done.stdout)["ok"] is True
-    assert "call.stop tool=once: answered" in done.stderr
+    assert "call.stop tool=once: the call was answered" in done.stderr
 
 
 def test_only_a_verbose_call_shows_its_log_line(shell: Shell) -> None:

@@ -78,7 +78,7 @@ def test_a_misspelt_command_is_told_the_right_one(shell: Shell) -> None:
     result = shell.run("tols")
 
     assert result.returncode == 2
-    assert "did you mean 'tools'?" in result.stderr
+    assert "Did you mean 'tools'?" in result.stderr
 
 
 def test_a_wrong_setting_stops_a_command_with_one_clear_line(shell: Shell) -> None:

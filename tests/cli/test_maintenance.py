@@ -84,7 +84,7 @@ def test_show_says_what_is_wrong_and_how_to_go_on(shell: Shell, project: Path, h
     short = shell.run("show", "short.txt:2", **home)
 
     assert (late.returncode, gone.returncode, outside.returncode) == (2, 1, 1)
-    assert "It has 6 lines." in late.stderr
+    assert "It has only 6 lines." in late.stderr
     assert "It has 1 line." in short.stderr
     assert (zero.returncode, "Error: Lines are counted from 1.\n" in zero.stderr) == (2, True)
     assert gone.stderr.startswith("Error: The file ")
@@ -106,7 +106,7 @@ def test_an_index_is_reported_packed_and_removed(shell: Shell, project: Path, ho
     assert bare.returncode == 1
     assert "The repository has no index." in bare.stdout
     assert "`cleats index`" in bare.stdout
-    assert "Nothing is installed" in steps.stdout
+    assert "Packages are never installed" in steps.stdout
     assert report.returncode == 0
     assert str(project) in report.stdout
     assert "is there already" in built.stdout

@@ -218,7 +218,7 @@ def test_words_of_the_command_line_are_one_query_and_values_may_begin_with_a_das
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["nowhere", "--no-ann"], "Nothing fits among "),
+        (["nowhere", "--no-ann"], "No match among "),
         (["session", "--calls", "nobody"], "No results: no chunk passes the filters."),
         (["session", "--calls", "nobody"], "  --calls nobody: 0 chunks match it; there is "),
         (["session", "--visibility", "pubic"], "pubic: 0 chunks match it; there is public\n"),

@@ -152,10 +152,10 @@ def test_a_switch_that_is_where_it_should_be_is_no_error(shell: Shell, project: 
     off = shell.run("skills", "disable", "pdf", "docx")
     unknown = [shell.run("skills", word, "dox") for word in ("disable", "enable")]
 
-    assert (on.returncode, on.stdout) == (0, "pdf is on already.\n")
+    assert (on.returncode, on.stdout) == (0, "pdf is already on.\n")
     assert off.returncode == 0
     assert off.stdout.startswith("docx is off. ")
-    assert off.stdout.endswith("pdf is off already.\n")
+    assert off.stdout.endswith("pdf is already off.\n")
     assert [(process.returncode, "not found: 'dox'" in process.stderr) for process in unknown] == [
         (1, True),
         (1, True),
@@ -182,7 +182,7 @@ def test_a_pattern_that_fits_nothing_is_mentioned_without_a_place(shell: Shell, 
 
     process = shell.run("skills", "list", "--exclude", "nope")
 
-    assert "\n1 problem:\n  warning: the pattern 'nope' fits no skill\n" in process.stderr
+    assert "\n1 problem:\n  warning: the pattern 'nope' matches no skill\n" in process.stderr
 
 
 def test_info_is_json_when_asked_for_even_in_full(shell: Shell, project: Path) -> None:
@@ -213,7 +213,7 @@ def test_new_writes_a_skill_that_validate_accepts(shell: Shell, project: Path) -
     assert process.stdout == f"Wrote {path}\n"
     assert (checked.returncode, checked.stdout) == (0, f"{path}: ok\n")
     assert (again.returncode, wrong.returncode) == (1, 1)
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
     assert "such as release-notes" in wrong.stderr
 
 
@@ -244,7 +244,7 @@ def test_validate_with_nothing_to_check_is_a_usage_error(shell: Shell, project: 
         ("name: x\ndescription: d", "its name is 'x' and its folder's 'pdf'"),
         ("name: 7\ndescription: d", 'Put it in quotes: name: "7".'),
         ("description: d", "Add `name: pdf`."),
-        ("name: pdf", "no description that is text"),
+        ("name: pdf", "it has no description, or it is not text"),
         (f"name: pdf\ndescription: {'x' * 1025}", "has 1025 characters of 1024"),
         ("name: pdf\ndescription: d\nauthor: me", "Move it under `metadata`"),
         ("name: pdf\ndescription: d\nallowed-tools: [Read]", "in one line with spaces"),

@@ -209,18 +209,18 @@ def test_tools_and_doctor_say_where_a_toolset_is_from(host: CliHost) -> None:
 @pytest.mark.parametrize(
     ("code", "cause"),
     [
-        ("import no_such_module", "does not load: ModuleNotFoundError: No module named"),
-        ("raise SystemExit(3)", "does not load: SystemExit: 3 ("),
+        ("import no_such_module", "cannot be loaded: ModuleNotFoundError: No module named"),
+        ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3 ("),
         ("def toolset(settings): return 1 / 0", "ZeroDivisionError: division by zero ("),
         ("def toolset(settings): return [tool()]", "is not a Toolset but a list"),
-        ("NAME = 'other'", "it calls itself 'other'"),
+        ("NAME = 'other'", "its name is 'other'"),
         (
             "make = toolset\ndef toolset(s): return make(s, schema_version='1')",
             "its schema_version is '1', not three numbers",
         ),
         (
             "make = toolset\ndef toolset(s): return make(s, tool(input={'type': 'object'}))",
-            "wave: its input schema is open",
+            "wave: its input schema allows unknown arguments",
         ),
         (
             ROUTED_TOOLSET_SCRIPT,
@@ -228,7 +228,7 @@ def test_tools_and_doctor_say_where_a_toolset_is_from(host: CliHost) -> None:
         ),
         (
             "make = toolset\ndef toolset(s): return make(s, tool('search'))",
-            "has a tool 'search', and so has 'code'",
+            "has a tool 'search', which is also in 'code'",
         ),
     ],
 )
@@ -288,7 +288,7 @@ def test_a_warning_goes_to_stderr_and_the_answer_is_there(shell: Shell) -> None:
     process = shell.run("tools", PYTHONPATH=build_python_path(folder))
 
     assert "check_status" in process.stdout
-    assert process.stderr.startswith("toolset 'waves' of acme-waves 1.2 does not load:")
+    assert process.stderr.startswith("toolset 'waves' of acme-waves 1.2 cannot be loaded:")
 
 
 def test_a_name_of_ours_stays_ours(host: CliHost, caplog: pytest.LogCaptureFixture) -> None:
@@ -378,7 +378,7 @@ def build_wave_tool(name: str = "wave", **changes: Any) -> Tool:
         (
             build_toolset(build_wave_tool(examples=({"arguments": {"a": 1}},))),
             [
-                'wave: its example 1 does not fit: wave: /a: unexpected property "a"',
+                'wave: its example 1 does not match the schema: wave: /a: unexpected property "a"',
             ],
         ),
     ],

@@ -262,7 +262,7 @@ LLM_CONFIG = {"api_base_url": "https://models.example.org/v1", "model": "m", "ap
 
 
 def test_a_secret_that_the_operator_did_not_list_is_refused() -> None:
-    assert "KEY is not among" in list_faults(llm=LLM_CONFIG)["/llm/api_key_env"]
+    assert "KEY is not listed in" in list_faults(llm=LLM_CONFIG)["/llm/api_key_env"]
 
 
 def test_an_address_that_the_operator_did_not_list_gets_no_secret() -> None:

@@ -103,7 +103,7 @@ def test_a_store_that_somebody_else_holds_is_told_as_that(tmp_path: Path, monkey
     store.list_runs()
     holder = close_after_test(SqliteStore(tmp_path / "runs.db"))
 
-    with holder._writer.transaction(), pytest.raises(ToolError, match="Another program holds") as caught:
+    with holder._writer.transaction(), pytest.raises(ToolError, match="Another program has locked") as caught:
         store.create(build_new_run(), [EventDraft("NOTE")], TraceIds())
 
     assert summarize_error(caught.value) == (ErrorCode.INTERNAL, True, "SQLITE_BUSY")
@@ -113,7 +113,7 @@ def test_a_store_that_cannot_be_opened_is_not_waited_for(tmp_path: Path, monkeyp
     monkeypatch.setattr(databases, "WRITE_TIMEOUT_SECONDS", 10_000.0)  # a test that waits is ended by its timeout
     (tmp_path / "runs.db-journal").mkdir()
 
-    with pytest.raises(ToolError, match="cannot be used now") as caught:
+    with pytest.raises(ToolError, match="The database file of the runs cannot be used") as caught:
         close_after_test(SqliteStore(tmp_path / "runs.db")).list_runs()
 
     assert summarize_error(caught.value) == (ErrorCode.INTERNAL, True, "SQLITE_CANTOPEN")
@@ -123,7 +123,7 @@ def test_a_store_that_cannot_be_opened_is_not_waited_for(tmp_path: Path, monkeyp
 def test_a_data_folder_that_is_a_file_is_told_without_its_place(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
 
-    with pytest.raises(ToolError, match="cannot be written") as caught:
+    with pytest.raises(ToolError, match="is not writable") as caught:
         SqliteStore(tmp_path / "data" / "launch" / "runs.db").list_runs()
 
     assert summarize_error(caught.value) == (ErrorCode.INTERNAL, True, "NotADirectoryError")

@@ -225,7 +225,7 @@ def test_a_skill_that_is_broken_is_not_just_unknown(world: SkillFolders) -> None
     message = result["content"][0]["text"]
     assert result["structuredContent"]["code"] == "NOT_FOUND"
     assert f"Skill not found: 'Tabs'. {path} cannot be used, because its front matter" in message
-    assert "Indent with spaces; YAML does not allow tabs. `cleats skills validate` says all" in message
+    assert "Indent with spaces; YAML does not allow tabs. `cleats skills validate` lists all" in message
 
 
 def test_one_call_says_once_that_there_are_broken_skills(world: SkillFolders) -> None:

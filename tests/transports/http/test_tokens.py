@@ -82,11 +82,11 @@ def test_the_single_token_counts_beside_the_file(tmp_path: Path) -> None:
         (build_token_entry() + "repositories = []\n", "/token/0/repositories"),
         (build_token_entry() + "per_minute = 0\n", "/token/0/per_minute"),
         (build_token_entry() + "burst = 2024-01-01\n", "value"),
-        (build_token_entry() + build_token_entry(), "'ci' is taken"),
+        (build_token_entry() + build_token_entry(), "two entries have the name 'ci'"),
         (build_token_entry() + build_token_entry(name="other"), "same token"),
-        (build_token_entry(name="http_token"), "is taken"),
+        (build_token_entry(name="http_token"), "two entries have the name"),
         (build_token_entry(toolsets=("skills",)), "no toolset 'skills' is served"),
-        ("[[token", "no TOML"),
+        ("[[token", "is not valid TOML"),
     ],
 )
 def test_a_file_that_is_not_right_stops_the_start_and_says_where(tmp_path: Path, text: str, message_part: str) -> None:

@@ -189,7 +189,7 @@ def test_a_link_that_appears_after_the_check_is_not_followed(upkeep: Maintenance
     (root / "app").rename(upkeep.repository.folder / "moved")
     (root / "app").symlink_to(upkeep.repository.folder / "moved")
 
-    with pytest.raises(Exception, match=r"link|folder|no file"):
+    with pytest.raises(Exception, match=r"link|folder|does not exist"):
         excerpt.open_file(root, path)
 
 
@@ -212,7 +212,7 @@ def test_a_place_for_a_path_is_told_where_lines_go(upkeep: MaintenanceClient, bu
     one = upkeep.expect_error("show_file", ErrorCode.NOT_FOUND, path="app/core.py:3")
     some = upkeep.expect_error("show_file", ErrorCode.NOT_FOUND, path="app/core.py:3-5")
 
-    message = "Lines are arguments of their own: path app/core.py, startLine 3, endLine"
+    message = "Give the lines as separate arguments: path app/core.py, startLine 3, endLine"
     assert (one.hint, some.hint) == (f"{message} 3.", f"{message} 5.")
 
 
@@ -222,7 +222,7 @@ def test_a_file_that_is_only_in_the_index_is_not_suggested_for_itself(upkeep: Ma
 
     gone = upkeep.expect_error("show_file", ErrorCode.NOT_FOUND, path="app/core.py")
 
-    assert gone.hint.startswith("The index has it, the disk has not")
+    assert gone.hint.startswith("The file is in the index but not on disk")
 
 
 def test_a_file_that_may_not_be_read_is_forbidden(upkeep: MaintenanceClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,7 @@ def test_every_step_says_what_became_of_it(upkeep: MaintenanceClient) -> None:
     assert list(steps) == ["install", "dictionaries", "tooling", "artifacts", "index", "sqlite"]
     assert all(step["ok"] for step in steps.values())
     assert steps["install"]["skipped"]
-    assert "Nothing is installed" in steps["install"]["reason"]
+    assert "Packages are never installed" in steps["install"]["reason"]
     assert steps["tooling"]["found"]["mcp"] == {"sdk": True, "legacy": True}
     assert (steps["index"]["files"], steps["index"]["published"]) == (3, True)
     assert not steps["sqlite"]["skipped"]

@@ -238,7 +238,7 @@ def test_a_file_that_is_too_long_is_refused(shop: TriageShop, monkeypatch: pytes
     error = shop.expect_error("triage_ingest", source="sarif", inputPath="NOTES.md")
 
     assert error.code is ErrorCode.INVALID_REQUEST
-    assert "10 are the most" in error.message
+    assert "the maximum is 10" in error.message
 
 
 def test_json_that_is_nested_too_deep_is_refused_or_reported(shop: TriageShop) -> None:

@@ -409,7 +409,7 @@ def test_a_page_that_is_there_and_differs_is_a_conflict(tmp_path: Path) -> None:
     assert caught.value.details["error_code"] == "LINKER_PATCHER_CONFLICT_UNRESOLVABLE"
     assert caught.value.details["conflicts"][0]["reason"] == "FILE_EXISTS_CONFLICT"
     assert caught.value.message == (
-        "The site does not take content/reference/measurekit/_index.md: another file already exists there."
+        "Cannot apply content/reference/measurekit/_index.md: another file already exists there."
     )
     assert caught.value.hint.startswith("A launch does not overwrite pages.")
     assert not caught.value.retryable

@@ -133,7 +133,7 @@ def test_nothing_is_asked_offline(tmp_path: Path) -> None:
         findings, log = check_links(tmp_path, f"[x](http://{host}/gone)", link_hosts=[host], offline=True)
 
     assert (findings, requests) == ([], [])
-    assert log == ["not asked: the operator works offline"]
+    assert log == ["not checked: the operator works offline"]
 
 
 def test_a_run_that_works_offline_asks_nothing_either(tmp_path: Path) -> None:
@@ -142,4 +142,4 @@ def test_a_run_that_works_offline_asks_nothing_either(tmp_path: Path) -> None:
         findings, log = check_links(tmp_path, body, link_hosts=[host], offline_mode=True)
 
     assert (findings, requests) == ([], [])
-    assert log == ["not asked: the run works offline"]
+    assert log == ["not checked: the run works offline"]
