@@ -1,6 +1,7 @@
 """Tests of words that people try first: they run the obvious command or name it."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_every_command_that_is_advised_exists() -> None:
     context = main.cli.make_context("cleats", ["tools"])
     advised_commands = re.findall(r"`cleats ([a-z ]+)", " ".join(main.ADVICE_BY_GUESS.values()))
     for words in [*(text.split() for text in advised_commands), *main.GUESSES.values()]:
-        command = main.cli
+        command: Any = main.cli
         for word in words:
             command = command.get_command(context, word)
             assert command is not None, words
