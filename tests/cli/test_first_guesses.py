@@ -2,6 +2,7 @@
 
 import re
 
+import click
 import pytest
 
 from cleats.cli import main
@@ -40,10 +41,11 @@ def test_every_command_that_is_advised_exists() -> None:
     context = main.cli.make_context("cleats", ["tools"])
     advised_commands = re.findall(r"`cleats ([a-z ]+)", " ".join(main.ADVICE_BY_GUESS.values()))
     for words in [*(text.split() for text in advised_commands), *main.GUESSES.values()]:
-        command = main.cli
+        command: click.Command | None = main.cli
         for word in words:
+            assert isinstance(command, click.Group), words
             command = command.get_command(context, word)
-            assert command is not None, words
+        assert command is not None, words
     assert main.COMMANDS_BY_NAME.keys().isdisjoint(main.ADVICE_BY_GUESS.keys() | main.GUESSES.keys())
 
 

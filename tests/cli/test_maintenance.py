@@ -89,7 +89,7 @@ def test_show_says_what_is_wrong_and_how_to_go_on(shell: Shell, project: Path, h
     assert (zero.returncode, "Error: Lines are counted from 1.\n" in zero.stderr) == (2, True)
     assert gone.stderr.startswith("Error: The file ")
     assert "is outside the repository" in outside.stderr
-    assert "--repo names another one" in outside.stderr
+    assert "set --repo to use another repository" in outside.stderr
     assert backwards.stderr.startswith("Error: END 3 comes before LINE 9.\n")
 
 
