@@ -1,8 +1,8 @@
 """Tests of words that people try first: they run the obvious command or name it."""
 
 import re
+from typing import Any
 
-import click
 import pytest
 
 from cleats.cli import main
@@ -41,11 +41,10 @@ def test_every_command_that_is_advised_exists() -> None:
     context = main.cli.make_context("cleats", ["tools"])
     advised_commands = re.findall(r"`cleats ([a-z ]+)", " ".join(main.ADVICE_BY_GUESS.values()))
     for words in [*(text.split() for text in advised_commands), *main.GUESSES.values()]:
-        command: click.Command | None = main.cli
+        command: Any = main.cli
         for word in words:
-            assert isinstance(command, click.Group), words
             command = command.get_command(context, word)
-        assert command is not None, words
+            assert command is not None, words
     assert main.COMMANDS_BY_NAME.keys().isdisjoint(main.ADVICE_BY_GUESS.keys() | main.GUESSES.keys())
 
 
