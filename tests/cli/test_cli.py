@@ -203,7 +203,7 @@ def test_without_a_library_it_stands_on_the_command_says_how_to_get_it(shell: Sh
     result = shell.run("doctor", PYTHONPATH=str(shell.folder))
 
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("Error: ImportError: broken\n`pip install ")
+    assert result.stderr.startswith("Error: ImportError: broken\nReinstall Cleats and its libraries: pip install ")
 
 
 @pytest.mark.parametrize(

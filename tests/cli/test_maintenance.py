@@ -85,11 +85,11 @@ def test_show_says_what_is_wrong_and_how_to_go_on(shell: Shell, project: Path, h
 
     assert (late.returncode, gone.returncode, outside.returncode) == (2, 1, 1)
     assert "It has only 6 lines." in late.stderr
-    assert "It has 1 line." in short.stderr
+    assert "It has only 1 line." in short.stderr
     assert (zero.returncode, "Error: Lines are counted from 1.\n" in zero.stderr) == (2, True)
     assert gone.stderr.startswith("Error: The file ")
     assert "is outside the repository" in outside.stderr
-    assert "--repo names another one" in outside.stderr
+    assert "set --repo to use another repository" in outside.stderr
     assert backwards.stderr.startswith("Error: END 3 comes before LINE 9.\n")
 
 
@@ -110,7 +110,7 @@ def test_an_index_is_reported_packed_and_removed(shell: Shell, project: Path, ho
     assert report.returncode == 0
     assert str(project) in report.stdout
     assert "is there already" in built.stdout
-    assert "nothing to gain" in packed.stdout
+    assert "already compact" in packed.stdout
     assert collected.stdout == "0 B freed.\n"
     assert tried.stdout.endswith("would be freed.\n")
     assert cleaned.stdout.endswith("freed.\n")

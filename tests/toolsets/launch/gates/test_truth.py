@@ -382,8 +382,8 @@ def test_what_the_plan_promises_is_on_the_page(tmp_path: Path) -> None:
     launch = create_gate_run(tmp_path, artifacts={"page_plan.json": document})
 
     assert launch.list_issues("content_distribution") == [
-        ("GATE_CONTENT_CLAIM", GUIDE_PATH, 0),
         ("GATE_CONTENT_SNIPPET", GUIDE_PATH, 0),
+        ("GATE_CONTENT_CLAIM", GUIDE_PATH, 0),
         ("GATE_CONTENT_CLAIM", START_PATH, 0),
     ]
 
