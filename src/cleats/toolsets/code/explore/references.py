@@ -200,7 +200,7 @@ def _describe_certainty(found: Sequence[FoundDeclaration], references: Sequence[
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     doubtful = any(not reference.is_likely for reference in references)
     mark = "; (?) marks files that do not import it" if doubtful else ""
-    return f"defined {len(found)} times ({places}{more}), so uses are told apart by name and imports only{mark}"
+    return f"defined {len(found)} times ({places}{more}), so uses are distinguished by name and imports only{mark}"
 
 
 def _list_callees(

@@ -72,7 +72,7 @@ def import_generation(store: GenerationStore, folder: Path) -> str:
     except (OSError, ValueError):  # ValueError: the path holds a character that no path can
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"There is no {MANIFEST_FILE_NAME} in {folder}.",
+            f"{folder} has no {MANIFEST_FILE_NAME}.",
             hint="`cleats index export` writes one; leave out useArtifacts to build without.",
         ) from None
     if (manifest.format, manifest.schema) != (EXPORT_FORMAT_VERSION, catalogue_schema.CATALOGUE_SCHEMA_VERSION):

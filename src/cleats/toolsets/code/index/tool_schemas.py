@@ -75,7 +75,7 @@ _INDEX_SCHEMA: Final = {
     "required": ["exists", "outdated"],
     "properties": {
         "exists": FLAG_SCHEMA,
-        "outdated": flag_schema("Whether another version of this program wrote it; build anew."),
+        "outdated": flag_schema("Whether another version of this program wrote it; rebuild it."),
         **repeat_schema(TEXT_SCHEMA, "generation path"),
         "builtAt": {"type": "string", "format": "date-time"},
         "tool": text_schema("The version of this program that built it."),

@@ -36,7 +36,7 @@ _HIT_SCHEMA: Final[dict[str, Any]] = {
         "endLine": add_description(_LINE_SCHEMA, "The last line, included."),
         **repeat_schema(TEXT_SCHEMA, "ext lang kind"),
         "name": text_schema("Qualified within the file: Class.method."),
-        "headline": text_schema("One line that stands for it."),
+        "headline": text_schema("One line that summarises it."),
         "signature": text_schema("Where it says more than the headline."),
         "score": _NUMBER_SCHEMA,
         "scoreType": TEXT_SCHEMA,
