@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from hypothesis.internal.constants_ast import Constants
 from cleats.runtime.background_writer import PROCESS_JOURNAL
 from tests.support import postgres
 from tests.support.held_locks import close_test_resources
+
+collect_ignore = [] if find_spec("playwright") else ["browser"]
+"""`make browser` installs what the tests in a browser need."""
 
 if TYPE_CHECKING:
     from tests.support.shell import Shell

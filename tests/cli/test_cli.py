@@ -507,4 +507,4 @@ def test_examples_and_exit_codes_are_not_wrapped_in_a_help_text() -> None:
     lines = CliRunner().invoke(cli, ["workspace", "--help"]).output.splitlines()
 
     assert "    cleats workspace all.jsonc" in lines
-    assert "  Exits 0  when every repository that is enabled can be searched," in lines
+    assert "  Exits 0  if every enabled repository can be searched," in lines

@@ -167,4 +167,4 @@ def test_an_unknown_client_is_told_the_known_ones(shell: Shell) -> None:
     process = shell.run("client-config", "emacs")
 
     assert (process.returncode, process.stdout) == (2, "")
-    assert f"there are: {', '.join(CLIENTS_BY_NAME)}." in process.stderr
+    assert f"clients: {', '.join(CLIENTS_BY_NAME)}." in process.stderr

@@ -378,7 +378,7 @@ def serve_http(command: str) -> Iterator[str]:
         (["--server", "no-such-command-anywhere"], "is it installed, and is its folder in PATH?"),
         (["--server", f"'{sys.executable}' -c 'raise SystemExit(3)'"], "exit code 3"),
         (["--server", "'unfinished"], "No closing quotation"),
-        (["--server", ""], "no command"),
+        (["--server", ""], "the command is empty"),
         (["--url", "http://127.0.0.1:1/mcp"], "connection"),
         (["--url", "no address"], "no address"),
         (["--server", "a", "--url", "b"], "give one"),

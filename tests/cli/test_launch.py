@@ -223,7 +223,7 @@ def test_ctrl_c_leaves_the_run_at_its_last_step_and_another_terminal_can_cancel_
     gate.unlink()
 
     [run] = cleats.run_json("list")["runs"]
-    assert f"Next: cleats launch watch {run['run_id']}, " in meanwhile
+    assert f"Next: cleats launch watch {run['run_id']} (" in meanwhile
     assert (process.returncode, out) == (130, "")
     assert "last recorded step" in err
     assert f"`cleats launch resume {run['run_id']}`" in err

@@ -96,9 +96,9 @@ SEARCH_CASES = [
         True,
         False,
         "answer.code",
-        {"query": "newcomer", "mode": "code"},
+        {"query": "newcomer", "mode": "code", "backend": "sqlite-fts"},  # the others read changed files anyway
         world="fresh",
-        before=(("build_index", {}),),
+        before=(("build_index", {"sqlite": True}),),
         prepare=lambda world: world.write_file("new.py", "def newcomer():\n    return 1\n"),
     ),
 ]

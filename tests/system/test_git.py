@@ -180,5 +180,5 @@ def test_a_relative_folder_in_the_search_path_has_no_git(monkeypatch: pytest.Mon
 def test_a_filter_whose_name_cannot_be_disabled_is_an_error(checkout: GitCheckout) -> None:
     checkout.run_git("config", "filter.a=b.clean", "x")
 
-    with pytest.raises(GitError, match="cannot be switched off"):
+    with pytest.raises(GitError, match="cannot be disabled"):
         ReadOnlyGit.from_root(checkout.root).with_filters_disabled()

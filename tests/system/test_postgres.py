@@ -35,7 +35,7 @@ def test_who_is_put_out_in_the_middle_has_lost_the_database_however_it_is_told(
         with open_connection(url):
             raise error_type("terminating connection")
 
-    with pytest.raises(UnreachableError, match=f"went away .{error_type.__name__}"):
+    with pytest.raises(UnreachableError, match=f"was lost .{error_type.__name__}"):
         raise_in_connection()
 
 

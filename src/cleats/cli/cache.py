@@ -227,7 +227,7 @@ def _render_word_lists(answer: Mapping[str, Any]) -> str:
 @_repo_option
 @json_command
 def extensions(settings: Settings, /, **option_values: Any) -> None:
-    """Download a SQLite extension (optional; searches do not need one).
+    """Download a SQLite extension; searches do not need one.
 
     Examples:
       cleats download extensions --url ./sqlite-vec.tar.gz

@@ -104,7 +104,7 @@ def resume(settings: Settings, run_id: str) -> None:
 @launch.command()
 @run_command
 def validate(settings: Settings, run_id: str) -> None:
-    """Run the gates on the current pages of a run and list their findings.
+    """Run the gates on the pages of a run and list the findings.
 
     The pages are in `work/site` in the folder of the run; you may have edited them.
 
@@ -123,7 +123,7 @@ _NOTHING_LEFT_CODES = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
 @click.option("--all", "every", is_flag=True, help="Repeat until no fixable issue is left.")
 @json_command
 def fix(settings: Settings, run_id: str, *, every: bool) -> None:
-    """Fix the most severe issue that has a rule-based fix, and validate again.
+    """Fix the most severe fixable issue and validate again.
 
     Examples:
       cleats launch fix RUN_ID

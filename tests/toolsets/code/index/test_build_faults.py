@@ -310,5 +310,5 @@ def test_a_home_folder_is_indexed_only_if_a_mark_says_so(
 def test_the_root_of_the_machine_is_refused(world: IndexedRepository) -> None:
     root = Path(world.root.anchor)
 
-    with pytest.raises(ToolError, match="too much to index"):
+    with pytest.raises(ToolError, match="too large to index"):
         build_index(root, GenerationStore(world.cache, Repository(root)), world.options, lambda _: None)

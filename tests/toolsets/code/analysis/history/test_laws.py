@@ -269,7 +269,7 @@ def test_a_repository_that_holds_git_up_is_a_warning(checkout: GitCheckout, monk
     history = History.from_commit(checkout.root, head)
 
     assert history.find_authors("a.py", 1, 1) == []
-    assert history.warnings == ["git log said nothing for 1 s"]
+    assert history.warnings == ["git log printed nothing for 1 s"]
 
 
 def test_changed_files_that_hold_git_up_are_a_warning(checkout: GitCheckout, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,7 @@ def test_changed_files_that_hold_git_up_are_a_warning(checkout: GitCheckout, mon
     history = History.from_commit(checkout.root, head, saved)
 
     assert history.find_authors("a.py", 1, 1) == [ANN_IDENTITY]
-    assert [warning.partition(";")[0] for warning in history.warnings] == ["git diff said nothing for 1 s"]
+    assert [warning.partition(";")[0] for warning in history.warnings] == ["git diff printed nothing for 1 s"]
 
 
 GIT_LOG_OUTPUT = b"""\
