@@ -15,23 +15,26 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from bench.agents.places import list_changed_declarations, split_place
 from bench.agents.simulate import ask_tasks, render_first_answers
 from bench.agents.tasks import TASKS_FILE, LocateTask, load_tasks, mine_tasks, save_tasks
 from cleats.cli.settings_loader import load_settings
 from cleats.toolsets.code.explore.tools import build_toolset
 from cleats.toolsets.code.shared_engine import CodeEngine
 
-PROMPT = """You locate defects in source code. For each task below, find the source file (not a test) that has to
-change to fix the defect. Work on one task after the other. Use only this command, once for each step:
+PROMPT = """You locate defects in source code. For each task below, find the source file (not a test) and the function,
+method, class or constant in it that has to change to fix the defect. Work on one task after the other. Use only this
+command, once for each step, with one COMMAND in each call of your shell:
 
   cd {folder} && {command} TASK COMMAND [ARGUMENTS]
 
 Commands:
 {commands}
-  answer FILE [FILE...]    end the task: at most three files, the likeliest first, relative to the repository
+  answer FILE:NAME [FILE:NAME...]   end the task: at most three places, the likeliest first; src/app.py:Session.close
 
-What counts is a right first file, then few calls and few bytes of output: answer as soon as you are fairly sure, and
-read as little as you need. Do not use any other tool, and do not look at the repositories in any other way.
+What counts is a right first file, then a right name in it, then few calls and few bytes of output: answer as soon as
+you are fairly sure, and read as little as you need. Do not use any other tool, and do not look at the repositories in
+any other way.
 
 Tasks:
 {tasks}
@@ -165,19 +168,22 @@ def _describe_tools() -> str:
 
 
 def render_report(runs: list[Path]) -> str:
-    """Return a table of runs: tasks, right answers, calls and bytes."""
-    rows = [("run", "tasks", "right first", "right in three", "calls", "bytes")]
+    """Return a table of runs: tasks, right files, right declarations in them, calls and bytes."""
+    rows = [("run", "tasks", "right file first", "in three", "right name", "calls", "bytes")]
     answered = [_read_answers(run) for run in runs]
     common = set.intersection(*(set(by_task) for by_task in answered)) if answered else set()
     tasks = {task.id: task for run in runs for task in load_tasks(Path(_read_settings(run)["tasks"]))}
     for run, by_task in zip(runs, answered, strict=True):
         chosen = {name: calls for name, calls in by_task.items() if name in common}
+        checkouts = Path(_read_settings(run)["checkouts"])
+        named = [_names_declaration(tasks[name], calls, checkouts / name) for name, calls in chosen.items()]
         rows.append(
             (
                 run.name,
                 str(len(chosen)),
                 str(sum(_is_right(tasks[name], calls, 1) for name, calls in chosen.items())),
                 str(sum(_is_right(tasks[name], calls, 3) for name, calls in chosen.items())),
+                f"{named.count(True)} of {len(named) - named.count(None)}",
                 str(sum(len(calls) - 1 for calls in chosen.values())),
                 f"{sum(call['bytes'] for calls in chosen.values() for call in calls[:-1]):,}",
             )
@@ -212,8 +218,14 @@ def _read_answers(run: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def _is_right(task: LocateTask, calls: list[dict[str, Any]], first: int) -> bool:
-    answers = [path.removeprefix("./") for path in calls[-1]["arguments"][:first]]
-    return any(path in task.files for path in answers)
+    return any(split_place(place)[0] in task.files for place in calls[-1]["arguments"][:first])
+
+
+def _names_declaration(task: LocateTask, calls: list[dict[str, Any]], checkout: Path) -> bool | None:
+    """Return whether an answer names a declaration that was changed; None if the fix changed none with a name."""
+    changed = list_changed_declarations(task, checkout)
+    places = [split_place(place) for place in calls[-1]["arguments"][:3]]
+    return any(name in changed.get(path, ()) for path, name in places) if changed else None
 
 
 if __name__ == "__main__":

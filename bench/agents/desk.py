@@ -1,7 +1,7 @@
 """The desk of an agent: the only commands it may use, each call counted with the bytes it returned.
 
 `python -m bench.agents.desk RUN TASK rg ARGUMENTS…` and so on. A run allows either ripgrep and a
-reader of lines, or the tools of the toolset `explore`; `answer FILE…` ends a task.
+reader of lines, or the tools of the toolset `explore`; `answer FILE:NAME…` ends a task.
 """
 
 import json

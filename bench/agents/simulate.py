@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.agents.places import find_declaration_name, list_changed_declarations
 from bench.agents.tasks import LocateTask
 from cleats.app import load_toolsets, open_dispatcher
 from cleats.contract.outcome import Done
@@ -26,6 +27,8 @@ class FirstAnswer(NamedTuple):
     task: LocateTask
     rank: int | None
     """The place of the first right file among the files that are named, from 1; None if it is not named."""
+    has_declaration: bool | None
+    """Whether a changed declaration is among those that are shown; None if the fix changed none with a name."""
     size: int
     has_clear_lead: bool
     text: str
@@ -46,15 +49,34 @@ async def _ask_all(tasks: Sequence[LocateTask], checkouts: Path, cache: Path) ->
             call = ToolCall(tool="find_code", arguments={"query": task.description, "repo": str(checkout)})
             outcome = await dispatcher.dispatch(call)
             assert isinstance(outcome, Done), outcome
-            answers.append(rate_answer(task, outcome.result))
+            answers.append(rate_answer(task, outcome.result, checkout))
     return answers
 
 
-def rate_answer(task: LocateTask, text: str) -> FirstAnswer:
-    """Find the right files of a task in an answer."""
+def rate_answer(task: LocateTask, text: str, checkout: Path) -> FirstAnswer:
+    """Find the right files and declarations of a task in an answer."""
     named = list_named_files(text)
-    ranks = [named.index(path) + 1 for path in task.files if path in named]
-    return FirstAnswer(task, min(ranks, default=None), len(text.encode()), CLEAR_LEAD_TEXT in text, text)
+    rank = min((named.index(path) + 1 for path in task.files if path in named), default=None)
+    changed = list_changed_declarations(task, checkout)
+    shown = [(path, find_declaration_name(checkout, path, line)) for path, line in list_shown_lines(text)]
+    has_declaration = any(name in changed.get(path, ()) for path, name in shown) if changed else None
+    return FirstAnswer(task, rank, has_declaration, len(text.encode()), CLEAR_LEAD_TEXT in text, text)
+
+
+def list_shown_lines(text: str) -> list[tuple[str, int]]:
+    """Return the files and line numbers that an answer shows."""
+    shown: list[tuple[str, int]] = []
+    path = ""
+    for line in text.splitlines():
+        place = re.match(r"(\S+?):(\d+) ", line)
+        inner = re.match(r" +(\d+)[-: ]", line)
+        if place:
+            shown.append((place[1], int(place[2])))
+        elif inner:
+            shown.append((path, int(inner[1])))
+        elif not line.startswith(" "):
+            path = line.split(" ", 1)[0]
+    return shown
 
 
 def list_named_files(text: str) -> list[str]:
@@ -79,10 +101,13 @@ def render_first_answers(answers: Sequence[FirstAnswer]) -> str:
     groups["without identifiers"] = [answer for answer in answers if not answer.task.has_identifiers]
     groups["clear lead"] = [answer for answer in answers if answer.has_clear_lead]
     groups["all"] = list(answers)
-    lines = [f"{'':28}{'tasks':>6}{'first':>6}{'three':>6}{'five':>6}{'named':>6}{'bytes':>7}"]
+    lines = [f"{'':28}{'tasks':>6}{'first':>6}{'three':>6}{'five':>6}{'named':>6}{'declared':>10}{'bytes':>7}"]
     for name, group in groups.items():
         ranks = [answer.rank or 1000 for answer in group]
         counts = [sum(rank <= most for rank in ranks) for most in (1, 3, 5, 999)]
         size = statistics.mean(answer.size for answer in group) if group else 0
-        lines.append(f"{name:28}{len(group):6}" + "".join(f"{count:6}" for count in counts) + f"{size:7.0f}")
+        known = [answer.has_declaration for answer in group if answer.has_declaration is not None]
+        declared = f"{sum(known)}/{len(known)}"
+        columns = "".join(f"{count:6}" for count in counts)
+        lines.append(f"{name:28}{len(group):6}{columns}{declared:>10}{size:7.0f}")
     return "\n".join(lines)

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -93,13 +94,20 @@ def save_tasks(tasks: Sequence[LocateTask], tasks_file: Path) -> None:
 
 
 def mine_tasks(repository: str, clone: Path, count: int, revision: str = "HEAD") -> list[LocateTask]:
-    """Return the newest fix commits of a repository as tasks, half of them without identifiers."""
+    """Return the newest fix commits of a repository as tasks, half of them without identifiers.
+
+    A fix whose subject another commit has too is left out: the history would tell where it is.
+    """
     wanted = {True: count - count // 2, False: count // 2}
     tasks: list[LocateTask] = []
-    for commit, subject in _list_fixes(clone, revision):
+    commits = list(fix_commits.list_commits(clone, revision))
+    repeated = Counter(_clean_subject(subject).lower() for _, subject in commits)
+    for commit, subject in commits:
+        if not FIX_PATTERN.search(subject):
+            continue
         description = _clean_subject(subject)
         has_identifiers = IDENTIFIER_PATTERN.search(description) is not None
-        if not wanted[has_identifiers] or not _is_telling(description):
+        if not wanted[has_identifiers] or not _is_telling(description) or repeated[description.lower()] > 1:
             continue
         lines = _read_changed_lines(clone, commit)
         changed = sum(last - first + 1 for ranges in lines.values() for first, last in ranges)
@@ -112,12 +120,6 @@ def mine_tasks(repository: str, clone: Path, count: int, revision: str = "HEAD")
         if not any(wanted.values()):
             break
     return tasks
-
-
-def _list_fixes(clone: Path, revision: str) -> Iterator[tuple[str, str]]:
-    for commit, subject in fix_commits.list_commits(clone, revision):
-        if FIX_PATTERN.search(subject):
-            yield commit, subject
 
 
 def _clean_subject(subject: str) -> str:

@@ -37,6 +37,10 @@ MAX_HITS: Final = 50
 DETAILED_LINES: Final = (4, 2, 2)
 """Lines that are shown of the first hits besides their signatures; the others take one line each."""
 
+OTHER_DECLARATIONS: Final = (3, 2, 2)
+"""Further declarations of the same file that are shown with the first hits, a line each: the right file is found more
+often than the right declaration in it."""
+
 CLEAR_LEAD_LINES, CLEAR_LEAD_HITS = (4,), 3
 """The same where the first hit leads clearly, and how many hits are shown then."""
 
@@ -258,6 +262,9 @@ def _render_hits(
     for hit in page:
         if shown < len(detailed_lines):
             block = _render_hit(hit, ranking, detailed_lines[shown])
+            if not args["offset"]:
+                siblings = [other for other in hits if other.file is hit.file and other.chunk is not hit.chunk]
+                block += [f"  {_summarize_place(other, ranking)}" for other in siblings[: OTHER_DECLARATIONS[shown]]]
             if has_clear_lead and not shown and not args["offset"]:
                 block[0] = f"{block[0]} ({CLEAR_LEAD_TEXT})"
         else:
@@ -294,7 +301,7 @@ def _render_hit(hit: CodeHit, ranking: FileRanking, line_count: int) -> list[str
     """Return the place and the signature of a declaration, the lines that match, and an earlier commit that fits."""
     chunk, lines = hit.chunk, hit.file.lines
     last = min(chunk.end_line, len(lines))
-    block = [hit.file.path, f" {chunk.start_line}-{last} {chunk.kind} {chunk.name}"]
+    block = [hit.file.path, f" {chunk.start_line}-{last} {chunk.kind} {_shorten_name(chunk.name)}"]
     if last - chunk.start_line < WHOLE_DECLARATION_LINES:
         numbers = list(range(chunk.start_line, last + 1))
     else:
@@ -303,7 +310,7 @@ def _render_hit(hit: CodeHit, ranking: FileRanking, line_count: int) -> list[str
         start = signature[:SIGNATURE_START_CHARS]
         is_shown = any(" ".join(lines[number - 1].split()).startswith(start) for number in numbers)
         if signature and chunk.kind not in UNNAMED_KINDS and not is_shown:
-            owner = chunk.name.removesuffix(get_last_name(chunk.name)).rstrip(".:")
+            owner = _shorten_name(chunk.name.removesuffix(get_last_name(chunk.name)).rstrip(".:"), 1)
             block[-1] = f" {chunk.start_line}-{last} {f'[{owner}] ' if owner else ''}{signature}"
     block += [f"  {number}: {shorten_line(lines[number - 1].strip(), MAX_LINE_CHARS)}" for number in numbers]
     mention = ranking.mentions.get(hit.file.path)
@@ -314,9 +321,18 @@ def _render_hit(hit: CodeHit, ranking: FileRanking, line_count: int) -> list[str
 
 def _summarize_hit(hit: CodeHit, ranking: FileRanking) -> str:
     """Return the line of a declaration that matches best, with its place and the name of the declaration."""
+    return f"{hit.file.path}:{_summarize_place(hit, ranking)}"
+
+
+def _summarize_place(hit: CodeHit, ranking: FileRanking) -> str:
     chunk, lines = hit.chunk, hit.file.lines
     numbers = pick_lines(lines, chunk.start_line, min(chunk.end_line, len(lines)), ranking.stem_weights, 1)
     number = numbers[0] if numbers else chunk.start_line
     text = shorten_line(lines[number - 1].strip(), MAX_LINE_CHARS)
-    name = "" if get_last_name(chunk.name) in text else f"[{chunk.name}] "
-    return f"{hit.file.path}:{number} {name}{text}"
+    name = "" if get_last_name(chunk.name) in text else f"[{_shorten_name(chunk.name)}] "
+    return f"{number} {name}{text}"
+
+
+def _shorten_name(qualified: str, parts: int = 2) -> str:
+    """Return the last parts of a qualified name: the path already tells the namespace."""
+    return ".".join(qualified.replace("::", ".").split(".")[-parts:])
