@@ -47,7 +47,7 @@ CHORE_PATTERN: Final = re.compile(
     r"|documentation|readme|changelog|comments?|docstrings?|javadoc|translations?|i18n|deps|dependenc\w+|bump|upgrade"
     r"|version|release|revert|merge|refactor\w*|rename|formatting|review|sonar|coverity|regression|backport|workflow"
     r"|docker\w*|styles?|nits?|cleanup|follow|cve|ghsa|storybook|migrations?|deprecat\w+|copyright|license|imports?|types?"
-    r"|typings?|eslint|rubocop|phpstan)\b"
+    r"|typings?|eslint|rubocop|phpstan|v\d+\.\d+\S*)\b"
 )
 """Subjects that do not say what goes wrong for a user of the code."""
 
