@@ -122,9 +122,18 @@ def _prepare_run(options: argparse.Namespace) -> None:
         if not checkout.exists():
             clone = _find_clone(options.clones, task.repository)
             _run("git", "clone", "--quiet", "--shared", "--no-checkout", str(clone), str(checkout))
-            _run("git", "-C", str(checkout), "checkout", "--quiet", task.commit)
+            _check_out(checkout, task.commit)
         if settings["has_index"]:
             _build_index(scripts / "cleats", checkout, cache, cache / "exported" / task.repository.replace("/", "+"))
+
+
+def _check_out(checkout: Path, commit: str) -> None:
+    """Write the files of a commit; a clone may lack some large ones, which no task is about."""
+    _run("git", "-C", str(checkout), "update-ref", "--no-deref", "HEAD", commit)
+    _run("git", "-C", str(checkout), "read-tree", "HEAD")
+    subprocess.run(
+        ["git", "-C", str(checkout), "checkout-index", "--all", "--quiet"], check=False, stderr=subprocess.DEVNULL
+    )
 
 
 def _build_index(cleats: Path, checkout: Path, cache: Path, exported: Path) -> None:

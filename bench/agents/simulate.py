@@ -70,7 +70,9 @@ def list_shown_lines(text: str) -> list[tuple[str, int]]:
     for line in text.splitlines():
         place = re.match(r"(\S+?):(\d+) ", line)
         inner = re.match(r" +(\d+)[-: ]", line)
-        if place:
+        if line.startswith("  also: "):
+            shown += [(path, int(number)) for number in re.findall(r"(?:: |, )(\d+) ", line)]
+        elif place:
             shown.append((place[1], int(place[2])))
         elif inner:
             shown.append((path, int(inner[1])))

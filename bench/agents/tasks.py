@@ -47,9 +47,9 @@ CHORE_PATTERN: Final = re.compile(
     r"|documentation|readme|changelog|comments?|docstrings?|javadoc|translations?|i18n|deps|dependenc\w+|bump|upgrade"
     r"|version|release|revert|merge|refactor\w*|rename|formatting|review|sonar|coverity|regression|backport|workflow"
     r"|docker\w*|styles?|nits?|cleanup|follow|cve|ghsa|storybook|migrations?|deprecat\w+|copyright|license|imports?|types?"
-    r"|typings?|eslint|rubocop|phpstan|v\d+\.\d+\S*)\b"
+    r"|typings?|eslint|rubocop|phpstan|unicorn|analyzer|[A-Z]{2,}\d{3,}|v\d+\.\d+\S*)\b"
 )
-"""Subjects that do not say what goes wrong for a user of the code."""
+"""Subjects that do not say what goes wrong for a user of the code, names of lint rules among them."""
 
 PLAIN_WORDS: Final = frozenset(
     re.findall(

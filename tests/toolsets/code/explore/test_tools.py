@@ -302,7 +302,7 @@ def test_find_code_prefers_the_file_that_has_or_declares_a_name_of_the_question(
     assert client.read_answer("find_code", query="the price list is empty").startswith("shop/price_list.py")
 
 
-def test_find_code_shows_further_declarations_of_the_first_file_in_a_line_each(client: ExploreClient) -> None:
+def test_find_code_shows_three_further_declarations_of_the_first_file_and_names_others(client: ExploreClient) -> None:
     names = ("open_parcel", "weigh_parcel", "send_parcel", "track_parcel", "lose_parcel")
     client.write_file(
         "shop/parcels.py", "".join(f"def {name}(parcel):\n    return parcel.do('{name}')\n\n\n" for name in names)
@@ -314,6 +314,8 @@ def test_find_code_shows_further_declarations_of_the_first_file_in_a_line_each(c
     siblings = re.findall(r"^  \d+ def (\w+)\(parcel\):$", answer, re.MULTILINE)
     assert len(siblings) == 3
     assert set(siblings) < set(names) - {"weigh_parcel"}
+    (named,) = set(names) - {"weigh_parcel"} - set(siblings)
+    assert f"\n  also: {1 + 4 * names.index(named)} {named}\n" in answer
 
 
 def test_a_long_declaration_is_shown_by_the_passage_that_has_the_words(client: ExploreClient) -> None:
