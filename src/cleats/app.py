@@ -305,7 +305,7 @@ async def serve_http(
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve the HTTP API, and MCP over it, on a listening socket until a signal arrives."""
-    from cleats.console.entry import build_console  # noqa: PLC0415 - only when it is served
+    from cleats.console.entry import build_console, prepare_first_view  # noqa: PLC0415 - only when it is served
     from cleats.runtime.recent_calls import RecentCalls  # noqa: PLC0415
     from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
     from cleats.toolsets.code.query.arguments import SEARCH_ARGUMENTS  # noqa: PLC0415
@@ -351,6 +351,7 @@ async def serve_http(
             _freeze_startup_objects()
             with _log_serving("http", served_toolsets, stop):
                 on_ready()
+                asyncio.get_running_loop().run_in_executor(None, prepare_first_view)
                 checks = {toolset.name: toolset.ready for toolset in served_toolsets if toolset.ready is not None}
                 ends = (close_sessions, stop)
                 await service.serve_api(

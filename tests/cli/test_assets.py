@@ -332,6 +332,15 @@ def test_a_schema_can_be_chosen_and_a_wrong_marker_is_no_excuse(home: Path) -> N
     assert (chosen.returncode, chosen.stdout) == (0, "1 file: 1 valid\n")
 
 
+def test_an_unknown_schema_is_an_error_of_the_command_not_of_the_file(home: Path) -> None:
+    (home / "x.json").write_text("{}")
+
+    process = run_assets(home, "validate", "x.json", "--schema", "comon")
+
+    assert (process.returncode, process.stdout) == (2, "")
+    assert process.stderr.startswith("Error: --schema: unknown schema 'comon'. Known schemas: common, ")
+
+
 def test_the_folder_of_the_schemas_can_be_given_on_the_command_line(home: Path) -> None:
     process = run_assets(home, "validate", "set/examples/", "--schemas", "set/jsonschema", SYN_SCHEMAS_DIR="")
 

@@ -133,6 +133,7 @@ def test_a_run_that_was_only_created_is_resumed_fixed_and_published(tmp_path: Pa
     assert judged.endswith(f"\nNext: cleats launch fix {run_id}\n")
     ready = cleats("fix", "--all", run_id).stdout
     assert ready.endswith(f"1 gate passed, 0 failed.\nNext: cleats launch open-pr {run_id}\n")
+    assert cleats("status", run_id).stdout.endswith(f"open http://127.0.0.1:7345/console/runs/{run_id}\n")
     pull_request = cleats.run_json("open-pr", run_id)
     assert pull_request["branch"].startswith("launch/")
     assert cleats("validate", run_id).stdout == "1 gate passed, 0 failed.\n"

@@ -69,6 +69,18 @@ def test_a_page_is_shown_with_its_claims_and_their_evidence() -> None:
     assert preview.claims[0].citations[0].url == "https://github.com/o/n/blob/abc/a.py#L3"
 
 
+def test_the_text_of_the_evidence_is_beside_the_claim_and_cannot_become_active() -> None:
+    place = ("a.py", 3, 20)
+    citation = {"path": "a.py", "start_line": 3, "end_line": 20, "source_type": "source_code"}
+    claims = {"c1": {"claim_text": "Adds.", "citations": [citation, {**citation, "end_line": 4}]}}
+
+    (claim,) = preview_page("It can add. <!-- claim_id: c1 -->\n", claims, "", {place: ["<b>x", "y = 1"]}).claims
+
+    with_text, without_text = claim.citations
+    assert [(line.number, "<b>" in line.html) for line in with_text.lines] == [(3, False), (4, False)]
+    assert (with_text.hidden_lines, without_text.lines, without_text.hidden_lines) == (16, (), 0)
+
+
 def test_only_repositories_on_github_have_an_address_for_lines() -> None:
     assert build_source_url("https://github.com/o/n.git", "abc1") == "https://github.com/o/n/blob/abc1"
     assert build_source_url("local:source", "abc1") == ""

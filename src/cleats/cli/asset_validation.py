@@ -185,7 +185,7 @@ def render_report(checks: Sequence[AssetCheck], judge: AssetValidator) -> Iterat
     """Yield the report for people: every file that is not valid, then the totals."""
     for file_check in checks:
         if file_check.state in {"invalid", "unreadable"}:
-            refusal = file_check.reason or (file_check.schema and _describe_unusable_schema(judge, file_check.schema))
+            refusal = file_check.reason or (file_check.schema and describe_unusable_schema(judge, file_check.schema))
             against = f" ({file_check.schema})" if file_check.schema and not refusal else ""
             yield click.style(file_check.path, fg="red", bold=True) + against
             errors = file_check.payload.get("errors", ())
@@ -196,11 +196,15 @@ def render_report(checks: Sequence[AssetCheck], judge: AssetValidator) -> Iterat
     yield _summarize_checks(checks)
     has_unknown_schema = any(_UNKNOWN_SCHEMA_ERROR in file_check.payload.get("errors", ()) for file_check in checks)
     if has_unknown_schema or {file_check.state for file_check in checks} == {"no schema"}:
-        schema_names = ", ".join(judge.usable_names) or "none; give their folder with --schemas DIR"
-        yield f"Choose the schema with --schema NAME. Known schemas: {schema_names}."
+        yield f"Choose the schema with --schema NAME. {list_schemas(judge)}"
 
 
-def _describe_unusable_schema(judge: AssetValidator, schema: str) -> str:
+def list_schemas(judge: AssetValidator) -> str:
+    """List the schemas that `--schema` accepts as one sentence."""
+    return f"Known schemas: {', '.join(judge.usable_names) or 'none; give their folder with --schemas DIR'}."
+
+
+def describe_unusable_schema(judge: AssetValidator, schema: str) -> str:
     """Describe why a schema cannot be used, or return an empty string if it can."""
     if judge.check_schema(schema) is None:
         return ""

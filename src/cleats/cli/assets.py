@@ -29,7 +29,7 @@ EXAMPLES_OPTION = click.option("--examples", metavar="DIR", help="Folder of the 
 def assets() -> None:
     """List schemas and examples; validate, compare and publish assets.
 
-    Schemas are the *.schema.json files of one folder. Without an option or a variable they are looked for in
+    Schemas are the *.schema.json files of one folder: --schemas, else SYN_SCHEMAS_DIR, else
     libs/synesthetic-schemas.
 
     Examples:
@@ -147,9 +147,11 @@ def validate(
 
     Exits 0  if every file is valid,
           1  if a file is invalid, or no file has a schema,
-          2  if a file or folder cannot be read.
+          2  if a file or folder cannot be read, or --schema is unknown or cannot be used.
     """
     judge, schema = _load_validator(settings, schema, schemas)
+    if schema is not None and (reason := asset_validation.describe_unusable_schema(judge, schema)):
+        raise UnusableInput(f"--schema: {reason}. {asset_validation.list_schemas(judge)}")
     files = list(asset_validation.find_files(paths))
     live = sys.stderr.isatty() and not as_json
     with click.progressbar(files, label="Validating", file=sys.stderr, hidden=not live or len(files) < 2) as bar:

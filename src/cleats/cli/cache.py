@@ -248,12 +248,12 @@ def _describe_extension(answer: Mapping[str, Any]) -> str:
 @click.option("--path", metavar="FILE", help="Path of the library. [default: the one in DIR]")
 @_platform_option
 @_arch_option
-@click.option("--module", help="Name of its module.")
+@click.option("--module", help="Name of the SQLite module that the extension adds. [default: vec0]")
 @click.option("--table", help="Name of the test table.")
 @click.option("--column", help="Name of the test column.")
 @click.option("--encoding", help="Encoding of vectors: float32 or json.")
 @click.option("--options", help="Options after the column in the table definition.")
-@click.option("--ann-mode", help="extension, or built-in to load none.")
+@click.option("--ann-mode", help="Test the extension (extension) or nothing (built-in).")
 @click.option("--load/--no-load", default=True, help="Load it, or only check that the file exists.")
 @_repo_option
 @json_command

@@ -51,24 +51,24 @@ def _path_option(name: str, default: Path, about: str) -> Callable[[Any], Any]:
 def contract() -> None:
     """Snapshot, compare and check tool contracts.
 
-    A snapshot is everything a client can come to depend on: names, schemas, defaults, errors,
-    timeouts, annotations. Two snapshots are compared rule by rule; the report says what changed,
-    whom it breaks (with a value that proves it), and which version bump it needs.
+    A snapshot holds everything that clients may depend on: names, schemas, defaults, errors,
+    timeouts, annotations. The report of a comparison lists each change, a value that an old or a
+    new client would fail with, and the version bump that the change needs.
 
-    Our own contract, against the committed file:
-      cleats contract check
-      cleats contract check --accept          write the files, once the bump is right
-      cleats contract release                 record the version as released
-    That of a toolset in a package of yours, in its repository:
-      cleats contract check --toolset NAME
-    Any MCP server, against a lock file:
-      cleats contract check --server 'npx some-server' --update
-      cleats contract check --server 'npx some-server'
-    Everything that the file cleats-contract.toml in this folder lists:
+    Any MCP server, compared with a lock file:
+      cleats contract check --server 'npx some-server' --update   write the lock file
+      cleats contract check --server 'npx some-server'            compare with it
+    Every server that cleats-contract.toml in the current folder lists:
       cleats contract check
     Two files:
       cleats contract diff old.json new.json
       cleats contract changelog old.json new.json
+    A toolset in your own package, compared with the committed file:
+      cleats contract check --toolset NAME
+    Cleats itself, compared with the committed file:
+      cleats contract check
+      cleats contract check --accept          write the file after raising the version
+      cleats contract release                 record the version as released
     """
 
 
@@ -77,7 +77,7 @@ def contract() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.pass_obj
 def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer | None, output: Path | None) -> None:
-    """Print a snapshot: ours, a toolset's, or any MCP server's.
+    """Print the snapshot of Cleats, of a toolset or of any MCP server.
 
     Examples:
       cleats contract snapshot
@@ -98,7 +98,7 @@ def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer 
 @click.option(
     "--fail-on",
     type=click.Choice(LEVEL_NAMES),
-    help="Fail on every change of this level or above, declared or not.",
+    help="Fail on every change of this level or above, even if the version was raised for it.",
 )
 @with_style_options
 def diff(
@@ -111,11 +111,11 @@ def diff(
 ) -> None:
     """Compare two snapshot files.
 
-    The result of `tools/list` is taken as a snapshot too. Our own contract and the snapshot of a
-    running server are compared by what a server lists.
+    A file may also hold the result of `tools/list`. The contract of Cleats records more than a
+    server lists; if the other file is from a server, only what a server lists is compared.
 
-    Exits 0 when every change is declared by its version bump, 1 when one is not, 2 when a file
-    cannot be read. With --fail-on, exits 1 when there is a change of that level.
+    Exits 0 if the version was raised as far as the changes need, 1 if not, 2 if a file cannot be
+    read. With --fail-on, exits 1 if there is a change of that level or above.
 
     Example: cleats contract diff before.json after.json --format markdown
     """
@@ -146,19 +146,21 @@ def changelog(old: Path, new: Path, *, config_path: Path | None) -> None:
 
 @contract.command()
 @with_server_options
-@_path_option("--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot of our own contract, or of the toolset's.")
-@click.option("--against-ref", metavar="REF", help="Compare with that file at a git commit, such as origin/main.")
-@_path_option("--lock", LOCK_FILE_PATH, "The lock file of another server.")
-@click.option("--accept", "--update", is_flag=True, help="Write the file; our own contract only with the right bump.")
+@_path_option("--against", COMMITTED_SNAPSHOT_PATH, "Committed snapshot of Cleats or of the toolset.")
+@click.option("--against-ref", metavar="REF", help="Compare with the file in this git commit, such as origin/main.")
+@_path_option("--lock", LOCK_FILE_PATH, "Lock file of the server.")
+@click.option(
+    "--accept", "--update", is_flag=True, help="Write the file; for Cleats or a toolset, only with the right version."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(LEVEL_NAMES),
-    help="Lowest level of a change of another server that fails the check. [default: patch]",
+    help="Fail if a server has a change of this level or above. [default: patch]",
 )
 @click.option(
     "--security",
     type=click.Choice(["fail", "warn"]),
-    help="Whether suspicious text of another server fails the check, regardless of --fail-on. [default: fail]",
+    help="Fail or only warn if the texts of a server became suspicious, whatever --fail-on says. [default: fail]",
 )
 @with_style_options
 @click.pass_obj
@@ -176,24 +178,21 @@ def check(
     style: ReportStyle,
     config: ContractConfig,
 ) -> None:
-    """Refuse a contract change without its version bump.
+    """Fail if a contract changed without agreement.
 
-    Without --server or --url the contract is our own. The committed files have to be the current
-    contract to the byte, so that a change is reviewed as a diff; --accept writes them, but only
-    together with the bump that the change needs. The bump is measured against the newest released
-    contract in the folder `released` beside the file, or against the file if nothing is released.
+    With --server or --url, compares an MCP server with its lock file. Every change fails the check,
+    also of descriptions, because models act on them. --fail-on major allows changes that break no
+    client; suspicious new text still fails, unless you add --security warn. --update writes the lock file.
 
-    With --toolset it is that of a toolset which another package brings, under the version that
-    this toolset has; the file is in the repository of that package.
+    Without them, compares Cleats, or the installed toolset that --toolset names, with its committed
+    file. The check fails if the file differs or if the version was not raised as far as the changes
+    need. The changes are counted from the newest release in the folder `released` beside the file,
+    or from the file if there is no release. --accept writes the file.
 
-    With --server or --url the contract is another server's, and the lock file is what you agreed
-    to. Any change is a problem, words included, because models act on them; --fail-on major lets
-    all but breaking ones pass, and --security warn also suspicious words. --update writes the lock
-    file in any case. --against-ref takes the lock file of a git commit.
+    If the current folder has a cleats-contract.toml, a check without these options compares
+    everything that this file lists.
 
-    Where the file cleats-contract.toml is in this folder, everything that it lists is checked.
-
-    Exits 0 when all is well, 1 when there is a contract problem, 2 when the check could not run.
+    Exits 0 if the check passes, 1 if it fails, 2 if it could not run.
 
     Examples:
       cleats contract check
@@ -269,11 +268,11 @@ def _check_own_contract(
 
 
 @contract.command()
-@click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
+@click.option("--toolset", metavar="NAME", help="Name of an installed toolset.")
 @_path_option(
-    "--against", COMMITTED_SNAPSHOT_PATH, "The committed snapshot; the releases are in the folder `released` beside it."
+    "--against", COMMITTED_SNAPSHOT_PATH, "Committed snapshot; the releases are in the folder `released` beside it."
 )
-@click.option("--replace", "is_replacement", is_flag=True, help="Record the version again, if nobody has it yet.")
+@click.option("--replace", "is_replacement", is_flag=True, help="Record this version again, before anybody has it.")
 @with_style_options
 @click.pass_obj
 def release(
@@ -287,11 +286,11 @@ def release(
 ) -> None:
     """Record the current contract as released under its version.
 
-    Later changes are measured against it: `cleats contract check` refuses every change of a
-    released contract that does not raise the version as far as the change needs.
+    `cleats contract check` counts later changes from this release and fails if they do not raise
+    the version far enough.
 
-    Exits 0 when the release is recorded, 1 when its version does not declare its changes, 2 when
-    it could not run.
+    Exits 0 if the release was recorded, 1 if its version is too low for its changes, 2 if the
+    command could not run.
 
     Examples:
       cleats contract release
@@ -342,7 +341,7 @@ def explain(rule: str) -> None:
 
 @contract.command()
 def rules() -> None:
-    """List the rules, with the version bump that each needs.
+    """List the rules and the version bump that each of them needs.
 
     Example: cleats contract rules
     """
@@ -351,7 +350,7 @@ def rules() -> None:
         for listed_rule in RULES.values()
     ]
     click.echo(format_columns(rows, indent=""))
-    click.echo("\n+1: the schemaVersion of the tool has to rise as well.")
+    click.echo("\n+1: the schemaVersion of the tool must be raised too.")
 
 
 # Reporting

@@ -71,14 +71,14 @@ class ReportStyle:
 def with_server_options(action: CommandFunction) -> CommandFunction:
     """Add the options that select the contract; `server` is None for our own and for that of a `toolset`."""
 
-    @click.option("--toolset", metavar="NAME", help="The contract of this installed toolset.")
+    @click.option("--toolset", metavar="NAME", help="Name of an installed toolset.")
     @click.option("--server", "command", metavar="COMMAND", help="Start this MCP server and read its contract.")
     @click.option("--url", metavar="URL", help="Read the MCP server at this address.")
     @click.option(
         "--header",
         metavar="'NAME: VALUE'",
         multiple=True,
-        help="Header to send to the URL; may be given more than once.",
+        help="Header to send to the URL; repeatable.",
     )
     @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for the server.")
     @wraps(action)
@@ -105,8 +105,8 @@ def with_server_options(action: CommandFunction) -> CommandFunction:
 def with_style_options(action: CommandFunction) -> CommandFunction:
     """Add the options that control the report."""
     format_choice: Any = {"type": click.Choice(REPORT_FORMATS), "default": "text", "show_default": True}
-    config_help = "Read rules and servers from this file. [default: cleats-contract.toml, if it is here]"
-    ignore_help = "Leave this rule out; may be given more than once."
+    config_help = "Read rules and servers from this file. [default: cleats-contract.toml, if it exists]"
+    ignore_help = "Ignore this rule; repeatable."
 
     @click.option("--format", "shape", help="Format of the report.", **format_choice)
     @click.option("--ignore", metavar="RULE", multiple=True, callback=check_rule_names, help=ignore_help)

@@ -36,14 +36,14 @@ def _explore_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("query", nargs=-1, required=True)
 @_path_option
 @click.option("--language", metavar="NAME", help="Only this language, such as python.")
-@click.option("--kind", metavar="KIND", help="Only function, method, class, ...")
+@click.option("--kind", metavar="KIND", help="Only this kind of declaration: function, method, class, ...")
 @click.option("-n", "--limit", type=click.IntRange(1, 50), default=5, show_default=True, help="Number of results.")
 @_offset_option
 @_explore_options
 def find(settings: Settings, query: tuple[str, ...], **arguments: Any) -> None:
     """Find code by what it does: QUERY is a question, a name or an error message.
 
-    Works without an index by reading the files; an index (`cleats index`) also finds by meaning.
+    Without an index, the command reads the files. With one (`cleats index`), it also finds code by meaning.
 
     Examples:
       cleats find where is the session cookie signed
@@ -67,7 +67,7 @@ def find(settings: Settings, query: tuple[str, ...], **arguments: Any) -> None:
 def grep(settings: Settings, pattern: str, **arguments: Any) -> None:
     """Find every line with PATTERN, each with its enclosing function.
 
-    Searches the current files, without those that git ignores.
+    Searches the current files, except those that git ignores.
 
     Examples:
       cleats grep "raise ValueError" --path src

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cleats.cli import output, tool_command
-from cleats.cli.output import echo_json, format_bytes, format_columns, format_count, is_json_requested, style_heading
+from cleats.cli.output import (
+    echo_json,
+    format_bytes,
+    format_columns,
+    format_count,
+    is_json_requested,
+    shorten_home,
+    style_heading,
+)
 from cleats.cli.tool_command import exit_with_error, json_command, mode_choice, path_argument
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
@@ -80,8 +88,8 @@ def index() -> None:
     An existing index is updated: only changed files are read. Searches use the previous index until the new
     one is complete, and Ctrl-C keeps the previous one.
 
-    Indexes every file that git tracks or would track (outside git: every file) unless .gitignore or
-    .cleatsignore excludes it. `cleats index status --skipped` lists the skipped files with the reason.
+    Every file is indexed unless .gitignore or .cleatsignore excludes it, or it is too large or not text.
+    `cleats index status --skipped` lists the skipped files with the reason.
 
     Examples:
       cleats index                   build or update the index of this repository
@@ -137,7 +145,7 @@ def build(settings: Settings, /, path: str | None, *, mode: Any, quiet: bool, **
     if is_json_requested():
         echo_json({"repoPath": str(repository.root), **msgspec.to_builtins(report)})
     elif not quiet:
-        click.echo(_render_summary(str(repository.root), report))
+        click.echo(_render_summary(shorten_home(repository.root), report))
     for warning in report.warnings:
         click.echo(f"Note: {warning}", err=True)
 

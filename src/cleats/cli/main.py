@@ -234,7 +234,7 @@ def cli(ctx: click.Context, validate: Sequence[str]) -> None:
     Settings come from the environment (CLEATS_*), .cleats.toml in the repository and your own
     configuration file; `cleats COMMAND --help` explains each command.
 
-    Exit codes of every command: 130 after Ctrl-C, 141 if the reader of a pipe has gone (as in `| head`).
+    Every command exits with 130 after Ctrl-C and with 141 if its output is cut off, as by `| head`.
     """  # noqa: D301, D401 - this is the help; click reads the backspace
     ctx.color = choose_color(os.environ)
     if ctx.invoked_subcommand is None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from textwrap import TextWrapper, wrap
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -93,7 +94,7 @@ def terminal_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return color_option(pager_option(command))
 
 
-_PAGER_HELP = "Do not page a long answer. [default: with PAGER, or less]"
+_PAGER_HELP = "Print long answers without a pager. [default pager: PAGER, or less]"
 _PAGER_META_KEY = "cleats.no-pager"
 
 
@@ -151,6 +152,12 @@ def format_columns(rows: Sequence[Sequence[str]], *, indent: str = COLUMN_GAP, c
         lines.append((indent + COLUMN_GAP.join([*aligned, first])).rstrip())
         lines += [" " * last_start + continuation for continuation in rest]
     return "\n".join(lines)
+
+
+def shorten_home(path: Path) -> str:
+    """Return a path as text, with `~` for the home folder."""
+    home = os.environ.get("HOME", "")
+    return f"~/{path.relative_to(home).as_posix()}" if home and path.is_relative_to(home) else str(path)
 
 
 def style_heading(text: str) -> str:

@@ -216,7 +216,7 @@ def _format_value(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-_mode_help = "Required content; one file holds all modes."
+_mode_help = "Fail if the index lacks this content; the file always holds all of it."
 _mode_option = click.option("--mode", type=mode_choice, default="all", show_default=True, help=_mode_help)
 
 

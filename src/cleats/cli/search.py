@@ -23,7 +23,7 @@ PARAMETER_PREFIX = "given_"
 CLI_DESCRIPTIONS: Final = {
     "ann": "Use or ignore similar meanings. [default: use]",
     "repoPath": "Repository. [default: the one that contains the current folder]",
-    "top": "Hits in all; with --json, of each mode. [default: 10]",
+    "top": "Maximum number of hits; with --json, of each mode. [default: 10]",
     "workspacePath": "Search the repositories that this file lists; see `cleats workspace`.",
 }
 """Descriptions that differ between a person and an agent."""

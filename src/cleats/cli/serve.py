@@ -146,7 +146,7 @@ def http(
     """Serve TOOLSETS (all of them by default) over HTTP: a console for people, REST, event streams, and MCP at /mcp.
 
     Open the address in a browser to search, review runs and findings, and call tools. /docs describes every route and
-    tool, /openapi.json does so for programs. If CLEATS_HTTP_TOKEN is set, every request must send the token, and the
+    tool; /openapi.json is for programs. If CLEATS_HTTP_TOKEN is set, every request must send the token, and the
     console asks for it; otherwise the server listens only on this machine. On SIGINT or SIGTERM the server answers the
     calls in progress and exits with code 0.
 
@@ -212,12 +212,12 @@ def _announce_address(out: int | None, listener: "socket.socket", settings: Sett
 def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
     """Run a fleet worker until SIGINT or SIGTERM.
 
-    With CLEATS_DATABASE_URL, the worker drives launch runs: queued runs, and runs whose worker has died. All
-    workers and servers need the same CLEATS_LAUNCH_RUNS_DIR on shared storage.
+    With CLEATS_DATABASE_URL, the worker drives queued launch runs, and runs whose worker has died. All workers
+    and servers need the same CLEATS_LAUNCH_RUNS_DIR on shared storage.
 
     With --repo, the worker builds the index of a repository, publishes it to CLEATS_INDEX_URL or
     CLEATS_OPENSEARCH_URL, and repeats this when files change. Servers with the same URL and CLEATS_INDEX_NAME
-    use it.
+    search this index.
 
     Examples:
       cleats worker --concurrency 4       with CLEATS_DATABASE_URL=postgresql://db/cleats

@@ -133,7 +133,7 @@ def info(settings: Settings, name: str, *, full: bool) -> None:
 
 @skills.command()
 @click.argument("query")
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Number of results.")
 @json_option
 @skill_options
 def search(settings: Settings, query: str, *, limit: int) -> None:
@@ -245,7 +245,7 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
 
 @skills.command()
 @click.argument("name")
-@click.option("--description", default="", help="What it does and when to use it.")
+@click.option("--description", default="", help="What the skill does and when to use it.")
 @click.option("--user", is_flag=True, help="Create it in your home folder instead of the project.")
 @click.option("--dir", "folder", type=click.Path(path_type=Path), help="Create it in this folder.")
 @click.pass_obj

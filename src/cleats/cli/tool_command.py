@@ -171,7 +171,7 @@ def skill_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--no-plugins", is_flag=True, help="Ignore the skills of Claude plugins.")
     @click.option("--include", multiple=True, metavar="PATTERN", help=_INCLUDE_HELP)
     @click.option(
-        "--exclude", multiple=True, metavar="PATTERN", help="Do not serve these skills; same patterns, repeatable."
+        "--exclude", multiple=True, metavar="PATTERN", help="Do not serve these skills; patterns as above; repeatable."
     )
     @click.pass_obj
     @wraps(command)

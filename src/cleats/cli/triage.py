@@ -201,8 +201,8 @@ def list_(settings: Settings, /, *, severity: str | None, undecided: bool, repo:
 def share(settings: Settings, /, *, repo: str | None) -> None:
     """Copy the records of this machine to the shared database.
 
-    CLEATS_DATABASE_URL names the database. Use this once, if you have records from before it. Existing
-    records of the database and the local files are not changed.
+    CLEATS_DATABASE_URL names the database. Run this once if you recorded findings before you had the
+    database. Records that the database already has and the local files are not changed.
 
     Examples:
       CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share

@@ -1,10 +1,11 @@
 """The entry of the console: builds the applications that the guard of the HTTP API hands requests to.
 
-Nothing heavy is imported here. A server that nobody looks at in a browser pays for no template and no lexer.
+Nothing heavy is imported here: templates and lexers are loaded in a thread once the server listens, so that the first
+page does not wait for them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.types import ASGIApp
 
@@ -25,6 +26,17 @@ from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessToken, match_be
 
 if TYPE_CHECKING:
     from cleats.contract.compat import ContractReport
+
+
+FIRST_VIEW_TEMPLATES: Final = (
+    "base.html",
+    "macros.html",
+    "search.html",
+    "search_home.html",
+    "index_panel.html",
+    "search_results.html",
+)
+"""The templates of the search page, with and without results."""
 
 
 def build_console(
@@ -69,6 +81,17 @@ def build_console(
         is_public=lambda path: path == SIGN_IN_PATH or path.startswith(f"{STATIC_PATH}/"),
         stop=stop,
     )
+
+
+def prepare_first_view() -> None:
+    """Load what the search page needs, which takes ten times the CPU of the page itself."""
+    from cleats.console.highlighting import highlight_lines  # noqa: PLC0415 - heavy
+    from cleats.console.rendering import load_environment  # noqa: PLC0415
+
+    environment = load_environment()
+    for name in FIRST_VIEW_TEMPLATES:
+        environment.get_template(name)
+    highlight_lines("pass", language="python")
 
 
 def owns_request(path: str, accept: str) -> bool:

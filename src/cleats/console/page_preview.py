@@ -7,16 +7,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from cleats.console.highlighting import highlight_lines
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
+    from cleats.console.highlighting import CodeLine
+
+Place: TypeAlias = tuple[str, int, int]
+"""Path, first line and last line of evidence."""
+
 _CLAIM_PATTERN: Final = re.compile(r"[ \t]*<!--\s*claim_id:\s*([0-9A-Za-z_.:-]+)\s*-->")
 _FRONT_MATTER_PATTERN: Final = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _MARKER_OPEN, _MARKER_CLOSE = "\ue000", "\ue001"
 """Characters of the private use area around the number of a claim, which survive the conversion to HTML."""
+
+EMPTY_EXCERPTS: Final[Mapping[Place, Sequence[str]]] = MappingProxyType({})
 
 _MARKER_PATTERN: Final = re.compile(f"{_MARKER_OPEN}([0-9]+){_MARKER_CLOSE}")
 
@@ -31,6 +41,13 @@ class Citation:
     kind: str
     url: str
     """Where the lines can be read on the web; empty if the source is not there."""
+    lines: "Sequence[CodeLine]" = ()
+    """The text of the lines, if the run has kept it."""
+
+    @property
+    def hidden_lines(self) -> int:
+        """The number of lines that are not shown."""
+        return self.end_line - self.start_line + 1 - len(self.lines) if self.lines else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +71,13 @@ class PagePreview:
     claims: Sequence[PageClaim]
 
 
-def preview_page(source: str, claims_by_id: Mapping[str, Mapping[str, Any]], source_url: str) -> PagePreview:
-    """Return a page as HTML with a numbered mark for each claim."""
+def preview_page(
+    source: str,
+    claims_by_id: Mapping[str, Mapping[str, Any]],
+    source_url: str,
+    excerpts: Mapping[Place, Sequence[str]] = EMPTY_EXCERPTS,
+) -> PagePreview:
+    """Return a page as HTML with a numbered mark for each claim; `excerpts` has the text of their evidence."""
     from markupsafe import Markup  # noqa: PLC0415 - with the first page
 
     body = source.replace(_MARKER_OPEN, "").replace(_MARKER_CLOSE, "")
@@ -71,25 +93,29 @@ def preview_page(source: str, claims_by_id: Mapping[str, Mapping[str, Any]], sou
     html = _load_converter().render(_CLAIM_PATTERN.sub(number_claim, body))
     html = _MARKER_PATTERN.sub(r'<a class="claim-ref" href="#claim-\1" aria-label="Evidence of claim \1">\1</a>', html)
     claims = [
-        _describe_claim(number, claim_id, claims_by_id.get(claim_id, {}), source_url)
+        _describe_claim(number, claim_id, claims_by_id.get(claim_id, {}), source_url, excerpts)
         for claim_id, number in numbers.items()
     ]
     return PagePreview(front_matter, Markup(html), claims)  # noqa: S704 - the converter escapes all markup
 
 
-def _describe_claim(number: int, claim_id: str, claim: Mapping[str, Any], source_url: str) -> PageClaim:
-    citations = [
-        Citation(
-            path=citation["path"],
-            start_line=citation.get("start_line") or 1,
-            end_line=citation.get("end_line") or citation.get("start_line") or 1,
-            kind=citation.get("source_type", "").replace("_", " "),
-            url=f"{source_url}/{citation['path']}#L{citation.get('start_line') or 1}" if source_url else "",
-        )
-        for citation in claim.get("citations") or ()
-    ]
+def _describe_claim(
+    number: int, claim_id: str, claim: Mapping[str, Any], source_url: str, excerpts: Mapping[Place, Sequence[str]]
+) -> PageClaim:
+    citations = [_describe_citation(citation, source_url, excerpts) for citation in claim.get("citations") or ()]
     text = claim.get("claim_text") or "This claim is not in the evidence map."
     return PageClaim(number, claim_id, text, claim.get("confidence", ""), claim.get("truth_status", ""), citations)
+
+
+def _describe_citation(
+    citation: Mapping[str, Any], source_url: str, excerpts: Mapping[Place, Sequence[str]]
+) -> Citation:
+    path, start = citation["path"], citation.get("start_line") or 1
+    end = citation.get("end_line") or start
+    kind = citation.get("source_type", "").replace("_", " ")
+    lines = highlight_lines("\n".join(excerpts.get((path, start, end), ())), path=path, first_line=start)
+    url = f"{source_url}/{path}#L{start}" if source_url else ""
+    return Citation(path, start, end, kind, url, lines if (path, start, end) in excerpts else ())
 
 
 def build_source_url(repository_url: str, commit: str) -> str:

@@ -24,7 +24,7 @@ def launch() -> None:
     """Turn a repository into documentation pages, check them and open the pull request.
 
     A run is stored in your data folder. You can start it here, watch it in another terminal and let an agent
-    finish it. Ctrl-C leaves it at its last recorded step.
+    finish it. After Ctrl-C, `cleats launch resume` continues it.
 
     Examples:
       cleats launch start run.yaml
@@ -61,7 +61,7 @@ def status(settings: Settings, run_id: str) -> None:
 @launch.command("list")
 @click.option("--product", help="Only runs of this product.")
 @click.option("--state", type=_STATE_CHOICE, metavar="STATE", help="Only runs in this state, such as READY_FOR_PR.")
-@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Number of runs.")
 @json_command
 def list_runs(settings: Settings, *, product: str | None, state: str | None, limit: int) -> None:
     """List runs, newest first.
@@ -106,7 +106,7 @@ def resume(settings: Settings, run_id: str) -> None:
 def validate(settings: Settings, run_id: str) -> None:
     """Run the gates on the pages of a run and list the findings.
 
-    The pages are in `work/site` in the folder of the run; you may have edited them.
+    `cleats launch status` prints the folder of the pages; you may edit them first.
 
     Examples:
       cleats launch validate RUN_ID

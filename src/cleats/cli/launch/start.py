@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cleats.cli.launch.calls import DECISION_EXIT_CODE, LaunchClient, LaunchInterrupted, check_answer, run_with_client
-from cleats.cli.launch.view import FINAL_STATES, format_event, render_run, render_status
-from cleats.cli.output import is_json_requested, print_answer
+from cleats.cli.launch.view import FINAL_STATES, NEXT_COMMANDS, format_event, render_run, render_status
+from cleats.cli.output import is_json_requested, print_answer, shorten_home
 from cleats.cli.tool_command import json_command
 from cleats.settings import Settings
 
@@ -149,9 +149,27 @@ async def read_status(client: LaunchClient, run_id: str) -> tuple[dict[str, Any]
     return answer, not _is_idle(await to_thread.run_sync(client.launches.engine.store.get, run_id))
 
 
+def _describe_review(run_id: str) -> Iterator[str]:
+    """Yield where a person finds the pages of a run."""
+    from cleats.cli.launch.console_link import format_console_url  # noqa: PLC0415 - help needs none of these
+    from cleats.toolsets.launch.runs.storage import RunFolder  # noqa: PLC0415
+    from cleats.toolsets.launch.setup import get_runs_folder  # noqa: PLC0415
+
+    pages = RunFolder(get_runs_folder(click.get_current_context().obj) / run_id).site
+    if pages.is_dir():
+        yield f"Pages:  {shorten_home(pages)}"
+    yield f"Review: start `cleats http` and open {format_console_url(run_id)}"
+
+
 def print_status(answer: dict[str, Any], *, is_driven: bool = False) -> None:
     """Print the status of a run and exit with the matching code."""
-    print_answer(answer, lambda answer: render_status(answer["status"], is_driven=is_driven))
+
+    def render_answer(answer: dict[str, Any]) -> Iterator[str]:
+        yield from render_status(answer["status"], is_driven=is_driven)
+        if answer["status"]["state"] in NEXT_COMMANDS:
+            yield from _describe_review(answer["status"]["run_id"])
+
+    print_answer(answer, render_answer)
     sys.exit(exit_code(answer["status"]["state"]))
 
 
@@ -177,13 +195,12 @@ def start(
 ) -> None:
     """Start a run from CONFIG or from a URL.
 
-    CONFIG is a YAML, JSON or TOML file. The run is driven to its first decision, with a live view. Ctrl-C
-    leaves it at its last recorded step; `cleats launch resume` continues it.
+    CONFIG is a YAML, JSON or TOML file. The command follows the run until it is ready for its pull request,
+    needs your decision or fails. After Ctrl-C, `cleats launch resume` continues it.
 
     Examples:
       cleats launch start run.yaml
       cleats launch start run.yaml --open
-      cleats launch start --product-url https://products.aspose.org/3d/en/python/
       cleats launch start --repo-url https://github.com/owner/name --no-drive --json
     """
     tool, arguments = _choose_tool(config, **addresses)

@@ -54,7 +54,12 @@ async def show_pages(console: CallerConsole, request: Request) -> Response:
         refs = (await read_json_artifact(console, run_id, "resolved_refs.json", names) or {}).get("repo") or {}
         claims = {claim["claim_id"]: claim for claim in evidence.get("claims") or ()}
         source_url = build_source_url(refs.get("repo_url", ""), refs.get("resolved_sha", ""))
-        values["preview"] = preview_page(source, claims, source_url)
+        excerpt_list = await read_json_artifact(console, run_id, "evidence_excerpts.json", names) or {}
+        excerpts = {
+            (excerpt["path"], excerpt["start_line"], excerpt["end_line"]): excerpt["lines"]
+            for excerpt in excerpt_list.get("excerpts") or ()
+        }
+        values["preview"] = preview_page(source, claims, source_url, excerpts)
         values["source_lines"] = highlight_lines(source.removesuffix("\n"), language="markdown")
         values["commit"] = refs.get("resolved_sha", "")
     return console.render(request, "run_pages.html", values)

@@ -28,12 +28,17 @@ def get_launch_folder(settings: Settings) -> Path:
     return settings.data_dir / "launch"
 
 
+def get_runs_folder(settings: Settings) -> Path:
+    """Return the folder with one folder per run."""
+    runs_dir = settings.launch.runs_dir
+    return Path(runs_dir) if runs_dir else get_launch_folder(settings) / "runs"
+
+
 def build_engine(settings: Settings, observe: RecordObserver = lambda _run, _events: None) -> RunEngine:
     """Build the engine with its store; nothing is started. `observe` is called for every record."""
-    runs_dir = settings.launch.runs_dir
     resources = DriverResources(
         store=open_store(settings),
-        runs=Path(runs_dir) if runs_dir else get_launch_folder(settings) / "runs",
+        runs=get_runs_folder(settings),
         workers=WorkerLauncher(WORKER_FUNCTIONS, _build_worker_env(settings), settings.grace),
         secrets=load_secrets(settings),
         settings=build_worker_settings(settings),

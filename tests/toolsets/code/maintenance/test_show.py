@@ -198,6 +198,8 @@ def test_a_file_that_is_not_there_is_not_found_and_others_are_suggested(upkeep: 
     upkeep.repository.build_index()
     advised = upkeep.expect_error("show_file", ErrorCode.NOT_FOUND, path="src/core.py")
     upkeep.expect_error("show_file", ErrorCode.NOT_FOUND, path="README.md/x")
+    misspelt = upkeep.expect_error("show_file", ErrorCode.NOT_FOUND, path="app/croe.py")
+    assert (misspelt.hint or "").startswith("Did you mean 'app/core.py'? ")
     upkeep.expect_error("show_file", ErrorCode.INVALID_REQUEST, path="README.md", repoPath="nowhere")
 
     assert "app/core.py" not in plain.hint

@@ -10,6 +10,7 @@ import stat
 from codecs import getincrementaldecoder
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import BinaryIO, Final, NoReturn
@@ -41,7 +42,7 @@ def resolve_file(root: Path, requested_path: str) -> Path:
     path = resolved.relative_to(root)
     if path.parts[:1] == (GIT_FOLDER,):
         raise _forbidden_path_error(requested_path, "is in git's own folder")
-    _check_regular_file(resolved, requested_path)
+    _check_regular_file(root, resolved, requested_path)
     return path
 
 
@@ -59,23 +60,34 @@ def open_file(root: Path, path: Path) -> BinaryIO:
         _raise_open_error(error, str(path))
 
 
-def _check_regular_file(path: Path, requested_path: str) -> None:
+def _check_regular_file(root: Path, path: Path, requested_path: str) -> None:
     try:
         mode = path.lstat().st_mode
     except OSError as error:
-        _raise_open_error(error, requested_path)
+        _raise_open_error(error, requested_path, _find_similar_file(root, path))
     if stat.S_ISDIR(mode):
         raise _invalid_file_error(requested_path, "is a folder")
     if not stat.S_ISREG(mode):
         raise _invalid_file_error(requested_path, "is not a regular file")
 
 
-def _raise_open_error(error: OSError, requested_path: str) -> NoReturn:
+def _find_similar_file(root: Path, path: Path) -> str:
+    """Return the path of the file with the most similar name in the same folder, or an empty string."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    except OSError:
+        return ""
+    similar_names = get_close_matches(path.name, names, n=1)
+    return (path.parent.relative_to(root) / similar_names[0]).as_posix() if similar_names else ""
+
+
+def _raise_open_error(error: OSError, requested_path: str, similar_path: str = "") -> NoReturn:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        question = f"Did you mean {similar_path!r}? " if similar_path else ""
         raise ToolError(
             ErrorCode.NOT_FOUND,
             f"The file {requested_path!r} does not exist in the repository.",
-            hint="Give its path from the root of the repository; `search` finds files.",
+            hint=f"{question}Give its path from the root of the repository; `search` finds files.",
         ) from None
     if error.errno in (errno.EACCES, errno.EPERM):
         raise _forbidden_path_error(requested_path, "cannot be read by this server: permission denied") from None

@@ -12,6 +12,7 @@ from cleats.toolsets.launch.site import hugo
 from cleats.toolsets.launch.snippets.catalogue import build_catalogue
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree, IngestionScope
 from cleats.toolsets.launch.source.evidence import inventory
+from cleats.toolsets.launch.source.evidence.excerpts import collect_excerpts
 from cleats.toolsets.launch.source.evidence.facts import build_facts
 from cleats.toolsets.launch.source.evidence.repository_sources import resolve_language
 
@@ -130,6 +131,7 @@ async def run_facts(job: WorkerJob) -> Mapping[str, Any]:
     product_facts, evidence_map = build_facts(tree, inventory_document, job.config)
     job.write("product_facts.json", product_facts)
     job.write("evidence_map.json", evidence_map)
+    job.write("evidence_excerpts.json", collect_excerpts(tree, evidence_map))
     claims = evidence_map["claims"]
     return {
         "claims": len(claims),
