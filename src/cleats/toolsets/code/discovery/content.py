@@ -6,6 +6,7 @@ are examined when it is read.
 
 import codecs
 import re
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,6 +19,8 @@ from cleats.toolsets.code.analysis.languages.language_names import (
     detect_language_by_interpreter,
     detect_language_by_path,
     get_language_mode,
+    list_filename_patterns,
+    list_known_filenames,
     resolve_language_ids,
 )
 
@@ -66,19 +69,54 @@ class NameVerdict(NamedTuple):
 def classify_name(path: str) -> NameVerdict:
     """Classify a file by its name, without reading it."""
     name = path.rsplit("/", 1)[-1].lower()
+    special_names = _list_special_names()
+    if name in special_names.full or name.startswith(special_names.prefixes) or name.endswith(special_names.suffixes):
+        reason, lang = _judge_name(name)
+    else:
+        dot = name.find(".", 1)
+        reason, lang = _judge_ending(name[dot:] if dot > 0 else "")
+    return NameVerdict(reason, lang, "code" if reason else select_mode(path, lang))
+
+
+class _SpecialNames(NamedTuple):
+    """What a name can have that says more than its extensions."""
+
+    full: frozenset[str]
+    prefixes: tuple[str, ...]
+    suffixes: tuple[str, ...]
+
+
+@cache
+def _list_special_names() -> _SpecialNames:
+    patterns = list_filename_patterns()
+    suffixes = (*FILE_NAMES.secret_suffixes, *FILE_NAMES.generated_suffixes, *FILE_NAMES.minified_suffixes)
+    return _SpecialNames(
+        FILE_NAMES.secret_files | FILE_NAMES.lockfiles | list_known_filenames(),
+        (".env.", *(prefix for prefix, _, _ in patterns if prefix)),
+        (*suffixes, *(suffix for prefix, suffix, _ in patterns if not prefix)),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _judge_ending(ending: str) -> tuple[str, str]:
+    """Judge all names with this ending, from their first dot on, that are not special: few are different."""
+    return _judge_name(f"x{ending}")
+
+
+def _judge_name(name: str) -> tuple[str, str]:
+    """Return the reason to skip a file with this name in lower case, and its language; empty if there is none."""
     if _is_secret(name):
-        return NameVerdict("secret", "", "code")
+        return "secret", ""
     if name in FILE_NAMES.lockfiles:
-        return NameVerdict("lockfile", "", "code")
+        return "lockfile", ""
     if name.endswith(FILE_NAMES.generated_suffixes):
-        return NameVerdict("generated", "", "code")
+        return "generated", ""
     if name.endswith(FILE_NAMES.minified_suffixes):
-        return NameVerdict("minified", "", "code")
+        return "minified", ""
     dot = name.rfind(".")
     if dot > 0 and name[dot + 1 :] in FILE_NAMES.binary_extensions:
-        return NameVerdict("binary", "", "code")
-    lang = detect_language_by_path(name)
-    return NameVerdict("", lang, select_mode(path, lang))
+        return "binary", ""
+    return "", detect_language_by_path(name)
 
 
 def select_mode(path: str, lang: str) -> Mode:

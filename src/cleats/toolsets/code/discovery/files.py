@@ -79,12 +79,14 @@ class GitListing:
 
     def add_path(self, path: str, *, is_untracked: bool) -> None:
         tree, tree_path = self._tree, self._prefix + path.rstrip("/")
+        folder = path.rpartition("/")[0]
         if is_untracked and self._skip_tool_output(path):
             return
         if tree.ignore_files.is_excluded_with_parents(tree_path):
             tree.ignored += 1
             return
-        if self._is_behind_link(path.rpartition("/")[0]):
+        is_behind_link = self._link_states.get(folder)
+        if is_behind_link or (is_behind_link is None and self._is_behind_link(folder)):
             return
         try:
             status = os.lstat(f"{tree.root}/{tree_path}")

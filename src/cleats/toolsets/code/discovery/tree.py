@@ -99,10 +99,8 @@ _NO_WAIT_FLAG = getattr(os, "O_NONBLOCK", 0)
 
 
 def _find_skip_reason(status: os.stat_result, limits: DiscoveryLimits) -> tuple[str, str] | None:
-    if stat.S_ISLNK(status.st_mode):
-        return "symlink", ""
     if not stat.S_ISREG(status.st_mode):
-        return "special", ""
+        return ("symlink" if stat.S_ISLNK(status.st_mode) else "special"), ""
     if limits.max_file_bytes and status.st_size > limits.max_file_bytes:
         return "too_large", f"{status.st_size} bytes"
     return None

@@ -6,7 +6,8 @@ never changes, so readers need no locks.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote
@@ -70,6 +71,8 @@ class IndexCatalogue:
         self._next_chunk_id = 0
         """An id that no chunk has or had, once files were removed."""
         self._written_rows: dict[str, set[int]] = {"files": set(), "chunks": set()}
+        self._chunks_by_mode: Counter[str] | None = None
+        """The number of chunks of each mode; None until they are counted."""
 
     @classmethod
     def create(cls, path: Path) -> "IndexCatalogue":
@@ -87,6 +90,9 @@ class IndexCatalogue:
         connection.execute(_WRITER_PRAGMAS_SQL)
         connection.execute("BEGIN")
         catalogue = cls(connection)
+        # Counting again would read every chunk of the repository for one changed file.
+        known_counts = catalogue.read_meta().get("counts")
+        catalogue._chunks_by_mode = Counter(known_counts["chunks"]) if known_counts else None
         connection.set_update_hook(catalogue._record_write)
         return catalogue
 
@@ -142,20 +148,40 @@ class IndexCatalogue:
     def add_file(self, row: FileRow) -> None:
         """Add a file that is not in the catalogue.
 
-        If a file that was removed under the same path had the same declarations, its chunks keep their ids.
+        If a file was removed under the same path, its chunks of each name keep their ids, unless others have the
+        name now.
         """
         *columns, chunks = astuple(row)
         removed = self._removed_chunks.pop(row.path, [])
-        is_same = [tuple(chunk[1:]) for chunk in removed] == [(chunk.mode, chunk.kind, chunk.name) for chunk in chunks]
-        if is_same or not self._next_chunk_id:
-            ids: Sequence[int | None] = [chunk[0] for chunk in removed] or [None] * len(chunks)
-        else:
-            ids = range(self._next_chunk_id, self._next_chunk_id + len(chunks))
-            self._next_chunk_id += len(chunks)
+        ids = list(self._assign_ids(removed, chunks))
+        if self._chunks_by_mode is not None:
+            self._chunks_by_mode.update(chunk.mode for chunk in chunks)
         self.connection.execute(_INSERT_FILE_SQL, columns)
         file = self.connection.last_insert_rowid()
         rows = ((ids[ordinal], file, ordinal, *astuple(chunk)) for ordinal, chunk in enumerate(chunks))
         self.connection.executemany(_INSERT_CHUNK_SQL, rows)
+
+    def _assign_ids(
+        self, removed: Sequence[tuple[int, str, str, str]], chunks: Sequence[ChunkRow]
+    ) -> Iterator[int | None]:
+        removed_by_name, kinds_by_name = defaultdict(list), defaultdict(list)
+        for chunk_id, mode, kind, name in removed:
+            removed_by_name[name].append((chunk_id, mode, kind))
+        for chunk in chunks:
+            kinds_by_name[chunk.name].append((chunk.mode, chunk.kind))
+        kept_ids = {
+            name: iter([chunk_id for chunk_id, _, _ in items])
+            for name, items in removed_by_name.items()
+            if [(mode, kind) for _, mode, kind in items] == kinds_by_name[name]
+        }
+        for chunk in chunks:
+            if chunk.name in kept_ids:
+                yield next(kept_ids[chunk.name])
+            elif self._next_chunk_id:
+                yield self._next_chunk_id
+                self._next_chunk_id += 1
+            else:
+                yield None
 
     def add_skipped_file(self, path: str, known_file: KnownFile, reason: str, detail: str) -> None:
         """Record a file that is not indexed, so that it is not read again."""
@@ -167,7 +193,10 @@ class IndexCatalogue:
             self._next_chunk_id = (
                 self._next_chunk_id or self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").get
             )
-            self._removed_chunks[path] = list(self.connection.execute(_SELECT_CHUNK_NAMES_SQL, (path,)))
+            chunks = list(self.connection.execute(_SELECT_CHUNK_NAMES_SQL, (path,)))
+            self._removed_chunks[path] = chunks
+            if self._chunks_by_mode is not None:
+                self._chunks_by_mode.subtract(mode for _, mode, _, _ in chunks)
             self.connection.execute(_DELETE_FILE_SQL, {"path": path})
 
     def update_mtime(self, path: str, size: int, mtime_ns: int) -> None:
@@ -192,10 +221,15 @@ class IndexCatalogue:
         return CatalogueCounts(
             files=self.connection.execute("SELECT count(*) FROM files").get,
             problems=self.connection.execute("SELECT count(*) FROM files WHERE problem != ''").get,
-            chunks=self._count_groups("mode", "chunks"),
+            chunks=self._count_chunks(),
             languages=self._count_groups(language, "files", len(prefix), prefix),
             skipped=self._count_groups("reason", "skipped"),
         )
+
+    def _count_chunks(self) -> dict[str, int]:
+        if self._chunks_by_mode is None:
+            return self._count_groups("mode", "chunks")
+        return {mode: count for mode, count in sorted(self._chunks_by_mode.items()) if count}
 
     def _count_groups(self, group: str, table: str, *parameters: Any) -> dict[str, int]:
         query = f"SELECT {group}, count(*) FROM {table} GROUP BY 1 ORDER BY 1"  # noqa: S608 - ours

@@ -186,6 +186,7 @@ _SELECT_CODE_FILES_SQL = "SELECT id, path, lang, facts FROM files WHERE mode = '
 _SELECT_SUMMARIES_SQL = (
     "SELECT id, name, facts, summary FROM chunks WHERE file = ? AND summary IS NOT NULL ORDER BY ordinal"
 )
+_SELECT_RISK_SQL = "SELECT risk FROM chunks WHERE id = ?"
 _SELECT_SUMMARY_SQL = "SELECT summary FROM chunks WHERE id = ?"
 
 
@@ -225,7 +226,7 @@ def _keep_risks(catalogue: IndexCatalogue, touched: Collection[str], previous: P
         if before != [_drop_call_lines(function) for function in _read_functions(catalogue, touched)]:
             return False
         keys = [(function.key,) for function in before]
-        risks = [(earlier.connection.execute("SELECT risk FROM chunks WHERE id = ?", key).get, *key) for key in keys]
+        risks = [(earlier.connection.execute(_SELECT_RISK_SQL, key).get, *key) for key in keys]
     catalogue.connection.executemany("UPDATE chunks SET risk = ? WHERE id = ?", risks)
     return True
 
@@ -253,9 +254,9 @@ def _read_functions(catalogue: IndexCatalogue, paths: Collection[str] | None) ->
 
 
 def _write_risks(catalogue: IndexCatalogue, risks: Iterable[tuple[int, object | None]]) -> None:
-    stored = dict(catalogue.connection.execute("SELECT id, risk FROM chunks WHERE risk IS NOT NULL"))
+    execute = catalogue.connection.execute
     packed = ((None if risk is None else _pack(risk), key) for key, risk in risks)
-    changes = [(risk, key) for risk, key in packed if stored.get(key) != risk]
+    changes = [(risk, key) for risk, key in packed if execute(_SELECT_RISK_SQL, (key,)).get != risk]
     catalogue.connection.executemany("UPDATE chunks SET risk = ? WHERE id = ?", changes)
 
 

@@ -40,7 +40,9 @@ SMALL_SHARD_FILES, LARGE_SHARD_FILES, MAX_SMALL_SHARDS = 16, 512, 8
 """Approximate number of files in a shard, all of which one changed file rewrites. Every shard costs
 a search some time, so there are few until each is full."""
 
-_SELECT_FILES_SQL = "SELECT id, path, hash, problem, last_author, last_modified, churn FROM files"
+# What git says lies behind the contents of a file; reading it for all files would read the whole catalogue.
+_SELECT_FILES_SQL = "SELECT id, path, hash, problem FROM files"
+_SELECT_HISTORY_SQL = "SELECT last_author, last_modified, churn FROM files WHERE id = ?"
 _SELECT_CONTENT_SQL = "SELECT facts, attributes, vectors FROM files WHERE id = ?"
 _SELECT_CHUNKS_SQL = "SELECT risk, authors, lint FROM chunks WHERE file = ? ORDER BY ordinal"
 
@@ -55,9 +57,6 @@ class _ShardFile(Struct, frozen=True):
     path: str
     hash: bytes
     problem: str
-    author: str | None
-    modified: int | None
-    churn: int | None
 
 
 class _ShardPlan(Struct, frozen=True):
@@ -137,8 +136,9 @@ def _plan_shards(
 def _hash_late_facts(source: IndexCatalogue, files: Sequence[_ShardFile]) -> bytes:
     facts_hash = hashlib.blake2b(digest_size=16)
     for file in files:
+        [history] = source.connection.execute(_SELECT_HISTORY_SQL, (file.id,))
         chunks = list(source.connection.execute(_SELECT_CHUNKS_SQL, (file.id,)))
-        facts_hash.update(_pack((file.author, file.modified, file.churn, chunks)))
+        facts_hash.update(_pack((*history, chunks)))
     return facts_hash.digest()
 
 
@@ -248,10 +248,11 @@ def _write_content(source: IndexCatalogue, shard: _ShardPlan) -> None:
 def _write_late(source: IndexCatalogue, shard: _ShardPlan) -> None:
     late = column_writer.LateColumns()
     for file in shard.files:
-        late.add_file(file.author, file.modified, file.churn)
+        [(author, modified, churn)] = source.connection.execute(_SELECT_HISTORY_SQL, (file.id,))
+        late.add_file(author, modified, churn)
         for risk, authors, lint in source.connection.execute(_SELECT_CHUNKS_SQL, (file.id,)):
             values = unpack_risk_columns(risk) if risk else {}
-            values["chunkAuthor"] = _names_decoder.decode(authors) if authors else [file.author or ""]
+            values["chunkAuthor"] = _names_decoder.decode(authors) if authors else [author or ""]
             late.add_chunk(values, lint=bool(lint))
     late.save(shard.folder)
     (shard.folder / LATE_HASH_FILE_NAME).write_bytes(shard.late_hash)

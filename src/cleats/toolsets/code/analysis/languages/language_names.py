@@ -52,8 +52,14 @@ def _map_claims(attribute: str) -> Mapping[str, str]:
     return languages
 
 
+def list_known_filenames() -> frozenset[str]:
+    """Return the whole file names, in lower case, that indicate a language."""
+    return frozenset(_map_claims("filenames"))
+
+
 @cache
-def _list_filename_patterns() -> list[tuple[str, str, str]]:
+def list_filename_patterns() -> list[tuple[str, str, str]]:
+    """Return the beginning and the end of the file names that indicate a language, and the language."""
     claims = [(*claim.partition("*"), lang) for claim, lang in _map_claims("filenames").items()]
     return [(head, tail, lang) for head, star, tail, lang in claims if star]
 
@@ -63,7 +69,7 @@ def detect_language_by_path(path: str) -> str:
     name = path.rsplit("/", 1)[-1].lower()
     if (lang := _map_claims("filenames").get(name)) is not None:
         return lang
-    for prefix, suffix, lang in _list_filename_patterns():
+    for prefix, suffix, lang in list_filename_patterns():
         if name.startswith(prefix) and name.endswith(suffix) and len(name) >= len(prefix + suffix):
             return lang
     languages_by_extension = _map_claims("extensions")
@@ -101,6 +107,7 @@ def resolve_language_ids(name: str) -> tuple[str, ...]:
     return () if lang is None else (lang,)
 
 
+@cache
 def get_language_mode(lang: str) -> Mode:
     """Return the mode that files of a language are read in."""
     row = load_language_names().get(lang)
