@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -28,6 +29,27 @@ from tests.support.shell import EXIT_TIMEOUT_SECONDS, LAW_SETTINGS, Shell
 HEAVY_MODULES = {"mcp", "mcp_types", "pydantic", "starlette", "httpx", "httpx2", "uvicorn", "numpy"}
 
 
+WORK_MODULES = {"asyncio", "anyio", "jsonschema_rs", "opentelemetry"}
+"""Modules that commands need, but not their help."""
+
+
+def list_imported_modules(shell: Shell, words: Sequence[str]) -> set[str]:
+    code = (
+        "import sys\nfrom cleats.cli.main import cli\n"
+        f"try:\n    cli.main({list(words)!r}, 'cleats')\n"
+        "finally:\n    print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=shell.environ,
+        cwd=shell.folder,
+        capture_output=True,
+        check=True,
+        timeout=EXIT_TIMEOUT_SECONDS,
+    )
+    return set(result.stderr.decode().split())
+
+
 # Start-up
 
 
@@ -45,26 +67,20 @@ HEAVY_MODULES = {"mcp", "mcp_types", "pydantic", "starlette", "httpx", "httpx2",
     ids=" ".join,
 )
 def test_looking_around_imports_no_sdk_and_no_heavy_library(shell: Shell, words: tuple[str, ...]) -> None:
-    code = (
-        "import sys\nfrom cleats.cli.main import cli\n"
-        f"try:\n    cli.main({list(words)!r}, 'cleats')\n"
-        "finally:\n    print(*sorted(sys.modules), file=sys.stderr)"
-    )
+    imported = {module.partition(".")[0] for module in list_imported_modules(shell, words)}
 
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env=shell.environ,
-        cwd=shell.folder,
-        capture_output=True,
-        check=True,
-        timeout=EXIT_TIMEOUT_SECONDS,
-    )
-
-    imported = {name.partition(".")[0] for name in result.stderr.decode().split()}
     assert "click" in imported
     assert not imported & HEAVY_MODULES
     if words[0].startswith("--"):
-        assert not imported & {"asyncio", "anyio", "jsonschema_rs", "opentelemetry"}
+        assert not imported & WORK_MODULES
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS_BY_NAME))
+def test_the_help_of_a_command_imports_no_library_of_its_work(shell: Shell, name: str) -> None:
+    imported = list_imported_modules(shell, (name, "--help"))
+
+    assert "click" in imported
+    assert not {module.partition(".")[0] for module in imported} & (HEAVY_MODULES | WORK_MODULES)
 
 
 def test_help_lists_every_command_with_its_line(shell: Shell) -> None:

@@ -14,6 +14,7 @@ from cleats.cli import search as command
 from cleats.cli.main import cli
 from cleats.cli.search import PARAMETER_PREFIX, build_options, collect_arguments
 from cleats.contract.arguments import RESERVED_KEYWORD
+from cleats.runtime.installation import format_install_command
 from cleats.settings import Settings, make_settings
 from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME, SEARCH_ARGUMENTS, TOPIC_TITLES, make_input_schema
 from cleats.toolsets.code.query.request import parse_request
@@ -254,7 +255,7 @@ def test_an_index_without_findings_of_linters_says_why_it_has_none(
 
     assert "linter" not in run_search(world, "session", "--calls", "nobody").stderr
     assert "CLEATS_INDEX_LINT was off" in run_search(world, "session", "--lint").stderr
-    assert "Install one (pip install ruff)" in run_search(bare, "os", "--lint").stderr
+    assert format_install_command("ruff") in run_search(bare, "os", "--lint").stderr
 
     bare.build_index(lint=True, incremental=False)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,10 @@ import yaml
 from tests.support.paths import REPOSITORY_ROOT, TESTS_FOLDER
 
 STOCK_SERVER_PATH = TESTS_FOLDER / "fixtures" / "stock_server.py"
-COMMAND_TIMEOUT_SECONDS = 60
+COMMAND_TIMEOUT_SECONDS = 150
+"""Far more than a command takes, which starts Python and a server: other tests may keep the machine busy."""
+SERVER_TIMEOUT_SECONDS = 120
+pytestmark = pytest.mark.timeout(4 * COMMAND_TIMEOUT_SECONDS)
 SCHEMA = {"type": "object", "properties": {"a": {}}}
 TOOL = {"name": "add", "description": "Add.", "inputSchema": SCHEMA}
 
@@ -31,17 +35,25 @@ def run_script(script: str, folder: Path, **variables: str) -> subprocess.Comple
     )
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def committed_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a repository with a server, its configuration and a committed lock file."""
-    (tmp_path / "tools.json").write_text(json.dumps([TOOL]))
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "tools.json").write_text(json.dumps([TOOL]))
     command = f"'{sys.executable}' '{STOCK_SERVER_PATH}' tools.json"
-    config = f"[servers.stock]\ncommand = {json.dumps(command)}\nlock = 'lock.json'\n"
-    (tmp_path / "cleats-contract.toml").write_text(config)
+    server = {"command": command, "lock": "lock.json", "timeout": SERVER_TIMEOUT_SECONDS}
+    settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in server.items())
+    (folder / "cleats-contract.toml").write_text(f"[servers.stock]\n{settings}\n")
     author = "-c user.name=A -c user.email=a@example.org"
     script = f"cleats contract check --update && git init -q && git add -A && git {author} commit -qm One"
-    assert run_script(script, tmp_path).returncode == 0
-    return tmp_path
+    assert run_script(script, folder).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def project(committed_project: Path, tmp_path: Path) -> Path:
+    """Copy the repository, so that a test can change it."""
+    return Path(shutil.copytree(committed_project, tmp_path / "project"))
 
 
 def break_server(project: Path) -> None:

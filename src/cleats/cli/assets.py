@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from cleats.cli import asset_validation, tool_command
+from cleats.cli import tool_command
 from cleats.cli.output import UnusableInput, echo_json, format_columns, style_heading
 from cleats.contract.errors import ToolError
 from cleats.settings import SettingError, Settings, replace_settings
-from cleats.toolsets.assets import library
-from cleats.toolsets.assets.patch import diff_values
-from cleats.toolsets.assets.tools import AssetTools, load_assets
-from cleats.toolsets.assets.validation import AssetValidator
+
+if TYPE_CHECKING:
+    from cleats.toolsets.assets.tools import AssetTools
+    from cleats.toolsets.assets.validation import AssetValidator
 
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 SCHEMAS_OPTION = click.option("--schemas", metavar="DIR", help="Folder of the schemas, instead of SYN_SCHEMAS_DIR.")
@@ -39,8 +39,11 @@ def assets() -> None:
     """
 
 
-def _load_validator(settings: Settings, schema: str | None, schemas: str | None) -> tuple[AssetValidator, str | None]:
+def _load_validator(settings: Settings, schema: str | None, schemas: str | None) -> "tuple[AssetValidator, str | None]":
     """Return the validator to use, and the name of the schema that every file is checked against, if one was given."""
+    from cleats.toolsets.assets import library  # noqa: PLC0415 - help needs none of these
+    from cleats.toolsets.assets.validation import AssetValidator  # noqa: PLC0415
+
     if schema is None or schemas is not None or not schema.endswith(".json"):
         return _load_assets(settings, schemas).validator, schema
     if not Path(schema).expanduser().is_file():
@@ -52,7 +55,9 @@ def _load_validator(settings: Settings, schema: str | None, schemas: str | None)
     return AssetValidator(schema_files, None, documents), next(iter(schema_files))
 
 
-def _load_assets(settings: Settings, schemas: str | None, examples: str | None = None) -> AssetTools:
+def _load_assets(settings: Settings, schemas: str | None, examples: str | None = None) -> "AssetTools":
+    from cleats.toolsets.assets.tools import load_assets  # noqa: PLC0415 - help needs none of it
+
     for option, folder in (("--schemas", schemas), ("--examples", examples)):
         if folder and not Path(folder).expanduser().is_dir():
             raise UnusableInput(f"{option}: the folder {folder!r} does not exist")
@@ -149,6 +154,8 @@ def validate(
           1  if a file is invalid, or no file has a schema,
           2  if a file or folder cannot be read, or --schema is unknown or cannot be used.
     """
+    from cleats.cli import asset_validation  # noqa: PLC0415 - help needs none of these
+
     judge, schema = _load_validator(settings, schema, schemas)
     if schema is not None and (reason := asset_validation.describe_unusable_schema(judge, schema)):
         raise UnusableInput(f"--schema: {reason}. {asset_validation.list_schemas(judge)}")
@@ -179,6 +186,8 @@ def diff(settings: Settings, base: str, new: str, *, as_json: bool) -> None:  # 
       cleats assets diff old.json new.json
       cleats assets diff old.json new.json --json > change.patch.json
     """
+    from cleats.toolsets.assets.patch import diff_values  # noqa: PLC0415 - help needs none of these
+
     patch = diff_values(_read_document(base), _read_document(new))
     if as_json:
         _print_json_line(patch)
@@ -215,6 +224,8 @@ def publish(settings: Settings, file: str, *, no_validate: bool, schemas: str | 
 
 def validate_file(settings: Settings, path: str) -> int:
     """Validate one file for `--validate PATH`: print one line of JSON and return the exit code."""
+    from cleats.cli import asset_validation  # noqa: PLC0415 - help needs none of these
+
     try:
         judge = _load_assets(settings, None).validator
     except SettingError as error:
@@ -233,6 +244,8 @@ def _call_handler(tool: Any, **arguments: Any) -> dict[str, Any]:
 
 
 def _read_document(path: str) -> Any:
+    from cleats.cli import asset_validation  # noqa: PLC0415 - help needs none of these
+
     try:
         return asset_validation.read_document(path)
     except asset_validation.UnreadableFile as error:

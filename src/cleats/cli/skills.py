@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,16 +12,10 @@ from cleats.cli.output import echo_json, format_columns, format_count, is_json_r
 from cleats.cli.tool_command import skill_options
 from cleats.contract.errors import ToolError
 from cleats.settings import Settings
-from cleats.toolsets.skills.authoring import BadSkillError, validate_skill, write_skill
-from cleats.toolsets.skills.catalogue import SkillCatalogue
-from cleats.toolsets.skills.files import list_files, load_skill_text
-from cleats.toolsets.skills.library import SkillLibrary
-from cleats.toolsets.skills.publishing import render_skill
-from cleats.toolsets.skills.scan import SkillTree
-from cleats.toolsets.skills.search import search_skills
-from cleats.toolsets.skills.selection import switch_off, switch_on
-from cleats.toolsets.skills.skill import Skill, SkillProblem, SkillSource
-from cleats.toolsets.skills.sources import list_sources
+
+if TYPE_CHECKING:
+    from cleats.toolsets.skills.catalogue import SkillCatalogue
+    from cleats.toolsets.skills.skill import Skill, SkillProblem
 
 COMMANDS_BY_GUESS: Mapping[str, str] = {"check": "validate", "find": "search", "show": "info", "create": "new"}
 """Words that people try first, and the commands that they run."""
@@ -63,7 +57,7 @@ def list_(settings: Settings, *, everything: bool) -> None:
       cleats skills list --all
       cleats skills list --no-plugins --json
     """
-    catalogue = SkillLibrary(settings).catalogue
+    catalogue = _load_catalogue(settings)
     skill_states = [(skill, "on") for skill in catalogue.skills]
     if everything:
         skill_states += [(shadowed.skill, "hidden") for shadowed in catalogue.shadowed]
@@ -101,7 +95,10 @@ def info(settings: Settings, name: str, *, full: bool) -> None:
 
     Exits 1 if the skill does not exist or the name is ambiguous.
     """
-    skill = _find_skill(SkillLibrary(settings).catalogue, name)
+    from cleats.toolsets.skills.files import list_files, load_skill_text  # noqa: PLC0415 - help needs none of these
+    from cleats.toolsets.skills.publishing import render_skill  # noqa: PLC0415
+
+    skill = _find_skill(_load_catalogue(settings), name)
     try:
         text = load_skill_text(skill)
     except (ToolError, OSError) as error:
@@ -147,7 +144,9 @@ def search(settings: Settings, query: str, *, limit: int) -> None:
 
     Exits 1 if nothing matches.
     """
-    matches = search_skills(SkillLibrary(settings).catalogue.skills, query, limit)
+    from cleats.toolsets.skills.search import search_skills  # noqa: PLC0415 - help needs none of these
+
+    matches = search_skills(_load_catalogue(settings).skills, query, limit)
     if is_json_requested():
         echo_json([{**_skill_as_json(match.skill, "on"), "score": round(match.score, 3)} for match in matches])
     elif matches:
@@ -178,6 +177,9 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> No
 
     Exits 1 if a rule is violated, 2 if there is nothing to check.
     """
+    from cleats.toolsets.skills.authoring import validate_skill  # noqa: PLC0415 - help needs none of these
+    from cleats.toolsets.skills.sources import list_sources  # noqa: PLC0415
+
     checked_paths = paths or [Path(source.path) for source in list_sources(settings)]
     files = [file for path in checked_paths for file in _find_skill_files(path)]
     if not files:
@@ -192,7 +194,7 @@ def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> No
     sys.exit(1 if failed else 0)
 
 
-def _render_findings(findings: Mapping[str, Sequence[SkillProblem]]) -> Iterator[str]:
+def _render_findings(findings: "Mapping[str, Sequence[SkillProblem]]") -> Iterator[str]:
     for file, problems in findings.items():
         yield f"{file}: " + ("ok" if not problems else format_count(len(problems), "finding"))
         for problem in problems:
@@ -207,7 +209,9 @@ def disable(settings: Settings, names: tuple[str, ...]) -> None:
 
     Example: cleats skills disable pdf example-skills:docx
     """
-    catalogue = SkillLibrary(settings).catalogue
+    from cleats.toolsets.skills.selection import switch_off  # noqa: PLC0415 - help needs none of these
+
+    catalogue = _load_catalogue(settings)
     chosen, already_disabled = [], []
     for name in names:
         disabled_matches = _filter_by_name(name, catalogue.disabled)
@@ -232,7 +236,9 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
 
     Example: cleats skills enable pdf
     """
-    catalogue = SkillLibrary(settings).catalogue
+    from cleats.toolsets.skills.selection import switch_on  # noqa: PLC0415 - help needs none of these
+
+    catalogue = _load_catalogue(settings)
     chosen = [(name, _filter_by_name(name, catalogue.disabled)) for name in names]
     already_enabled = [_find_skill(catalogue, name) for name, disabled_skills in chosen if not disabled_skills]
     disabled_skills = [skill for _, skills in chosen for skill in skills]
@@ -259,6 +265,8 @@ def new(settings: Settings, name: str, *, description: str, user: bool, folder: 
       cleats skills new release-notes
       cleats skills new release-notes --user --description "Write release notes from a git log."
     """
+    from cleats.toolsets.skills.authoring import BadSkillError, write_skill  # noqa: PLC0415 - help needs none of these
+
     base = settings.home if user else settings.project_dir
     try:
         path = write_skill(folder or base / ".agents" / "skills", name, description)
@@ -270,7 +278,13 @@ def new(settings: Settings, name: str, *, description: str, user: bool, folder: 
     click.echo(f"Wrote {path}")
 
 
-def _find_skill(catalogue: SkillCatalogue, name: str) -> Skill:
+def _load_catalogue(settings: Settings) -> "SkillCatalogue":
+    from cleats.toolsets.skills.library import SkillLibrary  # noqa: PLC0415 - help needs none of it
+
+    return SkillLibrary(settings).catalogue
+
+
+def _find_skill(catalogue: "SkillCatalogue", name: str) -> "Skill":
     if (skill := catalogue.for_people.get(name)) is not None:
         return skill
     try:
@@ -283,12 +297,12 @@ def _find_skill(catalogue: SkillCatalogue, name: str) -> Skill:
         raise click.ClickException(f"{error.message} {advice or '`cleats skills list` shows them all.'}") from None
 
 
-def _filter_by_name(name: str, skills: Sequence[Skill]) -> list[Skill]:
+def _filter_by_name(name: str, skills: "Sequence[Skill]") -> "list[Skill]":
     key = name.casefold()
     return [skill for skill in skills if key in {skill.full_name.casefold(), skill.name.casefold()}]
 
 
-def _apply_switch(change: Any, settings: Settings, chosen: Sequence[Skill]) -> None:
+def _apply_switch(change: Any, settings: Settings, chosen: "Sequence[Skill]") -> None:
     try:
         change(settings, chosen)
     except (OSError, ValueError) as error:
@@ -297,6 +311,9 @@ def _apply_switch(change: Any, settings: Settings, chosen: Sequence[Skill]) -> N
 
 def _find_skill_files(path: Path) -> list[str]:
     """Return the skill files at a path: the file itself, the one in the folder, or all below it."""
+    from cleats.toolsets.skills.scan import SkillTree  # noqa: PLC0415 - help needs none of these
+    from cleats.toolsets.skills.skill import Skill, SkillSource  # noqa: PLC0415
+
     if path.is_file():
         return [str(path)]
     tree = SkillTree(SkillSource(path=str(path.absolute()), scope="custom", label="here"))
@@ -305,7 +322,7 @@ def _find_skill_files(path: Path) -> list[str]:
     return sorted(scanned.path if isinstance(scanned, Skill) else scanned.problem.path for scanned in results)
 
 
-def _skill_as_json(skill: Skill, state: str) -> dict[str, Any]:
+def _skill_as_json(skill: "Skill", state: str) -> dict[str, Any]:
     source = skill.source
     fields: dict[str, Any] = {"name": skill.full_name, "description": skill.description, "state": state}
     fields |= {"scope": source.scope, "from": source.label, "path": skill.path}
@@ -318,7 +335,7 @@ def _skill_as_json(skill: Skill, state: str) -> dict[str, Any]:
     return fields
 
 
-def _echo_problems(problems: Sequence[SkillProblem]) -> None:
+def _echo_problems(problems: "Sequence[SkillProblem]") -> None:
     for problem in problems:
         where = f"{problem.path}: " if problem.path else ""
         click.echo(f"  {problem.severity}: {where}{problem.message}", err=True)

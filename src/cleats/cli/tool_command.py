@@ -121,7 +121,7 @@ def call_text_tool(settings: Settings, tool: str, /, **arguments: Any) -> str:
 def _run_tool(
     settings: Settings, tool: str, flags: Mapping[str, str] | None, arguments: Mapping[str, Any]
 ) -> tuple[Any, Sequence[Mapping[str, Any]]]:
-    from cleats.cli.call import run_call  # noqa: PLC0415 - help needs none of these
+    from cleats.cli.call_runner import run_call  # noqa: PLC0415 - help needs none of these
     from cleats.contract.outcome import Cancelled, Done  # noqa: PLC0415
 
     present_arguments = {name: value for name, value in arguments.items() if value is not None}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -11,11 +11,10 @@ from cleats.cli.output import echo_json, format_columns, format_count, is_json_r
 from cleats.cli.tool_command import call_tool, exit_with_error, json_command, repo_option
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.settings import SettingError, Settings
-from cleats.toolsets.code.composition import open_indexes
-from cleats.toolsets.code.index.options import RECORDS_FOLDER
-from cleats.toolsets.code.records.archive import RecordArchive, copy_records
 from cleats.toolsets.code.records.model import SOURCE_NAMES, DecisionStatus, TriageRecord, collect_filter_fields
-from cleats.toolsets.code.triage.decisions import is_expired
+
+if TYPE_CHECKING:
+    from cleats.toolsets.code.records.archive import RecordArchive
 
 SEVERITY_ORDER = ("critical", "high", "medium", "low", "info", "none")
 
@@ -207,6 +206,10 @@ def share(settings: Settings, /, *, repo: str | None) -> None:
     Examples:
       CLEATS_DATABASE_URL=postgresql://db/cleats cleats triage share
     """
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415 - help needs none of these
+    from cleats.toolsets.code.index.options import RECORDS_FOLDER  # noqa: PLC0415
+    from cleats.toolsets.code.records.archive import RecordArchive, copy_records  # noqa: PLC0415
+
     if not settings.database_url:
         raise SettingError("database_url is not set: set CLEATS_DATABASE_URL to the target database")
     indexes = open_indexes(settings)
@@ -229,7 +232,9 @@ def _parse_meta(pairs: tuple[str, ...]) -> dict[str, str] | None:
     return meta or None
 
 
-def _open_archive(settings: Settings, repo: str | None) -> RecordArchive:
+def _open_archive(settings: Settings, repo: str | None) -> "RecordArchive":
+    from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415 - help needs none of these
+
     indexes = open_indexes(settings)
     try:
         return indexes.records.open(indexes.find_repository(repo)).refresh()
@@ -247,7 +252,9 @@ def _resolve_record_id(settings: Settings, repo: str | None, id_prefix: str) -> 
     return record_ids[0]
 
 
-def _current_decisions(archive: RecordArchive) -> dict[str, str]:
+def _current_decisions(archive: "RecordArchive") -> dict[str, str]:
+    from cleats.toolsets.code.triage.decisions import is_expired  # noqa: PLC0415 - help needs none of these
+
     now = datetime.now(UTC)
     decisions = sorted(archive.iter_records("decision"), key=lambda record: record.created_at)
     newest = {item.decision.finding_record_id: item.decision for item in decisions if item.decision}

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jsonschema
-import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -26,6 +25,7 @@ from cleats.contract.compat import (
 from cleats.contract.compat.findings import ContractSide, Witness
 from cleats.contract.compat.schema_diff import compare_schemas
 from cleats.contract.compat.schema_walk import SchemaWalk
+from conformance.contract.trial import uses_new_names
 from tests.support.requirements import requirement
 
 Json = Any
@@ -237,6 +237,39 @@ def test_a_default_that_no_caller_relied_on_breaks_nobody(old: Json, new: Json) 
     assert compare_tools(old, new).required is not BumpLevel.MAJOR
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (build_inputs(a={"default": 1}, required=("a",)), build_inputs(a={})),
+        (build_inputs(a={"default": None}), build_inputs(a={})),
+    ],
+    ids=["the argument was required", "the default was null"],
+)
+def test_a_default_that_goes_away_is_not_called_stated(old: Json, new: Json) -> None:
+    assert "INPUT_DEFAULT_STATED" not in list_rule_ids(compare_tools(old, new))
+
+
+@pytest.mark.parametrize("schema", [STRING_SCHEMA, True], ids=["texts", "anything"])
+def test_names_that_are_refused_now_are_no_change_of_a_type(schema: Json) -> None:
+    headers = [{"type": "object", "additionalProperties": part} for part in (schema, False)]
+
+    report = compare_tools(*(build_inputs(headers=part) for part in headers))
+
+    assert list_rule_ids(report) == ["INPUT_NARROWED"]
+
+
+def test_annotations_are_described_by_what_differs() -> None:
+    hints = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": True}
+    titled, renamed = ({"annotations": {**hints, "title": title}} for title in ("Start", "Run"))
+
+    [finding] = compare_tools(titled, renamed).findings
+    safer, stated = compare_tools({"annotations": {}}, titled).findings
+
+    assert finding.message == '`title` was "Start" and is "Run".'
+    assert safer.message == "Clients need not assume any more that it can destroy data."
+    assert stated.message == '`title` is new: "Start".'
+
+
 def test_a_rename_is_claimed_only_for_one_similar_name() -> None:
     old = build_inputs(ignoreSitemap=STRING_SCHEMA, userId=STRING_SCHEMA, maxDepth=INTEGER_SCHEMA)
     new = build_inputs(ignoreQueryParameters=STRING_SCHEMA, user_id=STRING_SCHEMA, delay=INTEGER_SCHEMA)
@@ -302,7 +335,7 @@ def test_a_finding_says_in_words_what_is_true() -> None:
         "INPUT_NARROWED": "Names that are not listed are refused now.",
         "SERVER_CHANGED": '`version` was "1" and is "2".',
         "TITLE_CHANGED": 'Is new: "Search".',
-        "ANNOTATION_SAFER": "Its annotations no longer say that it reaches outside systems.",
+        "ANNOTATION_SAFER": "Clients need not assume any more that it reaches outside systems.",
     }
 
 
@@ -1086,27 +1119,6 @@ def schema_edits(draw: st.DrawFn) -> tuple[Json, Json]:
         elif isinstance(after, dict):
             after = {**before, **after}
     return old, replace_schema_at(old, path, after) if path or isinstance(after, dict) else old
-
-
-def uses_new_names(value: Json, old: Json, added_names: set[str]) -> bool:
-    """Return whether a value has an added property that the old schema does not know there."""
-    known_names: dict[str, set[str]] = {}
-    for unit in jsonschema_rs.evaluate(old, value, offline=True).list()["details"]:
-        if unit.get("schemaLocation", "").endswith("roperties"):
-            annotation = unit.get("annotations") or unit.get("droppedAnnotations") or []
-            names = {str(name) for name in annotation} if isinstance(annotation, list) else set()
-            known_names.setdefault(unit["instanceLocation"], set()).update(names)
-
-    def uses_added_name(part: Json, location: str) -> bool:
-        if isinstance(part, list):
-            return any(uses_added_name(item, f"{location}/{index}") for index, item in enumerate(part))
-        if not isinstance(part, dict):
-            return False
-        if part.keys() & added_names - known_names.get(location, set()):
-            return True
-        return any(uses_added_name(child, f"{location}/{name}") for name, child in part.items())
-
-    return uses_added_name(value, "")
 
 
 def is_valid_schema(schema: Json) -> bool:

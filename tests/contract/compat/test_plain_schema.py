@@ -11,12 +11,12 @@ from cleats.contract.compat import BumpLevel
 from cleats.contract.compat.findings import ContractSide
 from cleats.contract.compat.plain_schema import to_plain_schema
 from cleats.contract.compat.schema_diff import compare_schemas
+from conformance.contract.trial import uses_new_names
 from tests.contract.compat.test_compat import (
     JSON_VALUES,
     SCHEMA_SIDES,
     SEARCH_SETTINGS,
     schema_edits,
-    uses_new_names,
 )
 
 Json = Any

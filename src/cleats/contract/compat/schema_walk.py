@@ -147,10 +147,12 @@ class SchemaWalk:
     def _classify_default_change(self, old: SchemaLocation, new: SchemaLocation) -> ChangeKind:
         if self.side is not ContractSide.INPUT:
             return ChangeKind.DEFAULT_CHANGED
-        if old.is_required and new.is_required:
-            return ChangeKind.DOCS_CHANGED  # it is never left out
-        is_newly_stated = "default" not in old.body or (old.body["default"] is None and "default" not in new.body)
-        return ChangeKind.DEFAULT_STATED if old.is_required or is_newly_stated else ChangeKind.DEFAULT_CHANGED
+        is_stated = "default" in new.body
+        if old.is_required and (new.is_required or not is_stated):
+            return ChangeKind.DOCS_CHANGED  # no caller left it out
+        if not is_stated and old.body["default"] is None:
+            return ChangeKind.DOCS_CHANGED
+        return ChangeKind.DEFAULT_STATED if old.is_required or "default" not in old.body else ChangeKind.DEFAULT_CHANGED
 
     # Properties
 
@@ -275,7 +277,7 @@ class SchemaWalk:
         accepts_more = (verdict is CoverageVerdict.YES) is (self.side is ContractSide.INPUT)
         if verdict is CoverageVerdict.YES:
             return ChangeKind.WIDENED if accepts_more else ChangeKind.NARROWED
-        if set(list_types(old)) != set(list_types(new)):
+        if {"not": {}} not in (old, new) and set(list_types(old)) != set(list_types(new)):
             return ChangeKind.TYPE_CHANGED
         if verdict is CoverageVerdict.UNKNOWN:
             return ChangeKind.UNDECIDED

@@ -13,7 +13,7 @@ from cleats.contract.compat.findings import (
     make_finding,
     quote_name,
 )
-from cleats.contract.compat.keywords import Schema, is_same_json
+from cleats.contract.compat.keywords import Schema, find_changed_keywords, is_same_json
 from cleats.contract.compat.renames import SnapshotEntry, ToolMatching
 from cleats.contract.compat.server_diff import SERVER_FIELDS, compare_servers
 from cleats.contract.compat.text_diff import TextChange, describe_text_change, find_suspicious_text
@@ -233,17 +233,16 @@ def _compare_annotations(old: SnapshotEntry | None, new: SnapshotEntry | None) -
     removed_risks = [risk for risk, applies in new_risks.items() if not applies and old_risks[risk]]
     if added_risks:
         yield make_finding(
-            "ANNOTATION_LESS_SAFE", "/annotations", f"Its annotations now say that it {', '.join(added_risks)}."
+            "ANNOTATION_LESS_SAFE", "/annotations", f"Clients have to assume now that it {', '.join(added_risks)}."
         )
     if removed_risks:
         yield make_finding(
-            "ANNOTATION_SAFER", "/annotations", f"Its annotations no longer say that it {', '.join(removed_risks)}."
+            "ANNOTATION_SAFER", "/annotations", f"Clients need not assume any more that it {', '.join(removed_risks)}."
         )
-    unknown_hints = [
-        {key: value for key, value in hints.items() if key not in ANNOTATION_DEFAULTS} for hints in (before, after)
-    ]
-    if not is_same_json(*unknown_hints) or (old_risks == new_risks and not is_same_json(before, after)):
-        yield make_finding("ANNOTATION_CHANGED", "/annotations", describe_value_change(before, after))
+    reported_hints = () if old_risks == new_risks else ANNOTATION_DEFAULTS
+    changed_keys = find_changed_keywords(before, after, sorted((before.keys() | after.keys()) - set(reported_hints)))
+    if changed_keys:
+        yield make_finding("ANNOTATION_CHANGED", "/annotations", describe_changed_keywords(before, after, changed_keys))
 
 
 def _compare_execution(old: SnapshotEntry | None, new: SnapshotEntry | None) -> Iterator[ContractFinding]:

@@ -78,16 +78,16 @@ class SkillCatalogue:
         return dict(sorted(skills_by_name.items()))
 
     @cached_property
-    def published(self) -> Mapping[str, Skill]:
+    def published_skills(self) -> Mapping[str, Skill]:
         """The skills that are listed as resources, by URI, sorted."""
-        published_skills = (skill for skill in self.skills if skill.publishable)
-        return {skill.uri: skill for skill in sorted(published_skills, key=lambda skill: skill.uri)}
+        publishable_skills = (skill for skill in self.skills if skill.publishable)
+        return {skill.uri: skill for skill in sorted(publishable_skills, key=lambda skill: skill.uri)}
 
     @cached_property
-    def published_roots(self) -> Mapping[str, Skill]:
+    def published_skills_by_root(self) -> Mapping[str, Skill]:
         """Every skill that can be read as a resource, shadowed ones too, by its root."""
         hidden = [shadowed.skill for shadowed in self.shadowed if shadowed.skill.publishable]
-        return {skill.root_uri: skill for skill in [*hidden, *self.published.values()]}
+        return {skill.root_uri: skill for skill in [*hidden, *self.published_skills.values()]}
 
     @cached_property
     def _by_short_name(self) -> Mapping[str, list[Skill]]:

@@ -68,7 +68,7 @@ class SkillResources:
         """Reasons why a valid skill is not published, by URI."""
 
     async def list(self, after: str, limit: int) -> ListPage[Resource]:
-        published = self.library.catalogue.published
+        published = self.library.catalogue.published_skills
         skill_page = slice_page([*published.values()], [*published], after, limit)
         return ListPage([_build_resource(skill) for skill in skill_page.items], skill_page.after)
 
@@ -108,7 +108,7 @@ class SkillResources:
         prefix = f"{uri}/"
         names = {
             root.removeprefix(prefix).partition("/")[0]
-            for root in self.library.catalogue.published_roots
+            for root in self.library.catalogue.published_skills_by_root
             if root.startswith(prefix)
         }
         folders = [
@@ -120,7 +120,7 @@ class SkillResources:
         """Return the innermost skill that contains a URI, and the path relative to it."""
         if len(uri) > MAX_URI_CHARS:
             return None, ""
-        roots = self.library.catalogue.published_roots
+        roots = self.library.catalogue.published_skills_by_root
         root, relative_path = uri, ""
         while root.count("/") > 2:
             if (skill := roots.get(root)) is not None:
@@ -137,13 +137,13 @@ class SkillExtensionEntries:
         self._resources = resources
 
     async def list(self, after: str, limit: int) -> ListPage[SkillEntry]:
-        published = self._resources.library.catalogue.published
+        published = self._resources.library.catalogue.published_skills
         skill_page = slice_page([*published.values()], [*published], after, limit)
         entries = await to_thread.run_sync(self._build_entries, skill_page.items, abandon_on_cancel=True)
         return ListPage(entries, skill_page.after)
 
     async def get(self, uri: str) -> SkillEntry | None:
-        skill = self._resources.library.catalogue.published_roots.get(uri.removesuffix(f"/{SKILL_FILE_NAME}"))
+        skill = self._resources.library.catalogue.published_skills_by_root.get(uri.removesuffix(f"/{SKILL_FILE_NAME}"))
         if skill is None or not uri.endswith(f"/{SKILL_FILE_NAME}"):
             return None
         entries = await to_thread.run_sync(self._build_entries, [skill], abandon_on_cancel=True)

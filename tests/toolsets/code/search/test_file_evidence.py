@@ -117,7 +117,7 @@ def test_the_best_file_for_a_question_comes_first_and_knows_its_chunks(tmp_path:
     ranked = evidence.rank_files(["renew", "session", "cooki"], demote_tests=True)
     points = ranked.compute_points(rank_weight=1.0, score_weight=1.0)
 
-    assert [evidence.list_chunks([file]).tolist() for file in ranked.opened] == [[2], [0, 1]]
+    assert [evidence.list_chunks([file]).tolist() for file in ranked.opened_numbers] == [[2], [0, 1]]
     assert evidence.find_files(np.arange(3)).tolist() == [0, 0, 1]
     assert points[1] == pytest.approx(1 / 6 + 1)
     assert points[0] < points[1]

@@ -83,7 +83,7 @@ class RankedFiles(Struct, frozen=True):
         return dict(zip(self.numbers.tolist(), points.tolist(), strict=True))
 
     @property
-    def opened(self) -> list[int]:
+    def opened_numbers(self) -> list[int]:
         """The files whose chunks are candidates in any case."""
         numbers: list[int] = self.numbers[:MAX_OPENED_FILES].tolist()
         return numbers

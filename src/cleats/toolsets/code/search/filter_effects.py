@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
+from cleats.runtime.installation import format_install_command
 from cleats.system.processes import blocking
 from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME
 from cleats.toolsets.code.query.filters import SearchFilter, TextCondition
@@ -74,7 +75,7 @@ def _explain_missing_lint(meta: Mapping[str, Any]) -> str:
         return "This index was built without linters: CLEATS_INDEX_LINT was off."
     if is_empty_fingerprint(linters_hash):
         return (
-            "No linter was there when this index was built. Install one (pip install ruff)"
+            f"This index was built without a linter. Install one ({format_install_command('ruff')})"
             " and index everything again, not only what has changed."
         )
     return ""

@@ -152,7 +152,7 @@ class Retrieval:
             if cosines is not None:
                 ranked_lists.append(rank_by_meaning(engine, cosines, mode_mask, self._limit, plan))
             if ranked_files is not None:
-                opened = engine.file_evidence.list_chunks(ranked_files.opened)
+                opened = engine.file_evidence.list_chunks(ranked_files.opened_numbers)
                 opened = select_closest(engine, cosines, opened[mode_mask[opened]])
                 file_points = ranked_files.compute_points(plan.weights.file_rank, plan.weights.file_score)
                 bonuses = name_bonuses | {

@@ -102,7 +102,7 @@ class ClusterSearch:
         self._plan = add_coverage(self._plan, evidence.measure_rarity)
         self._ranked_files = evidence.rank_files(self._plan.stems, demote_tests=self._demotes_tests)
         first = evidence.table.first_chunks.tolist()
-        self._opened_ranges = [(first[file], first[file + 1]) for file in self._ranked_files.opened]
+        self._opened_ranges = [(first[file], first[file + 1]) for file in self._ranked_files.opened_numbers]
 
     @property
     def on_branch(self) -> bool:
