@@ -3,8 +3,9 @@
 import asyncio
 import gc
 import logging
+import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,10 +25,10 @@ from cleats.runtime.telemetry import CallTelemetry
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
-    import socket
-
     from cleats.contract.compat import ContractReport
     from cleats.toolsets.code.shared_engine import CodeEngine
+    from cleats.transports.http.workers.group import GroupEnd, HttpWorker
+    from cleats.transports.http.workers.membership import WorkerMembership
     from cleats.transports.mcp.description import ChangeAnnouncer, ServerDescription
     from cleats.transports.mcp.server import McpServer
     from cleats.transports.stdio import StdioWire
@@ -297,19 +298,39 @@ async def serve_legacy(
             await LegacyConnection(dispatcher, wire, capabilities=block, limit=limit, drain=drain, shutdown=stop).run()
 
 
+def start_http_workers(
+    settings: Settings,
+    served_toolsets: Sequence[Toolset],
+    listener: socket.socket,
+    count: int,
+    on_ready: Callable[[], None],
+) -> "HttpWorker | GroupEnd":
+    """Start processes that share a listening socket; return in each of them, and in this one when all have ended."""
+    from cleats.transports.http import caller_access  # noqa: PLC0415 - only when it is served
+    from cleats.transports.http.workers.group import run_workers  # noqa: PLC0415
+
+    # What is imported now is in memory once for all of them.
+    for module in ("cleats.console.entry", "cleats.transports.http.service", "cleats.transports.mcp.http"):
+        import_module(module)
+    tokens = caller_access.load_served_tokens(settings, served_toolsets)
+    gc.freeze()
+    return run_workers(settings, listener, count, tokens, on_ready)
+
+
 async def serve_http(
     settings: Settings,
     served_toolsets: Sequence[Toolset],
     status: ServerStatus,
-    listener: "socket.socket",
+    listener: "socket.socket | HttpWorker",
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve the HTTP API, and MCP over it, on a listening socket until a signal arrives."""
+    """Serve the HTTP API, and MCP over it, until a signal arrives, on a listening socket or as one of its workers."""
     from cleats.console.entry import build_console, prepare_first_view  # noqa: PLC0415 - only when it is served
     from cleats.runtime.recent_calls import RecentCalls  # noqa: PLC0415
     from cleats.toolsets.code.composition import open_indexes  # noqa: PLC0415
     from cleats.toolsets.code.query.arguments import SEARCH_ARGUMENTS  # noqa: PLC0415
     from cleats.transports.http import caller_access, service  # noqa: PLC0415
+    from cleats.transports.http.monitoring import HttpTraffic  # noqa: PLC0415
     from cleats.transports.mcp.http import open_endpoint  # noqa: PLC0415
 
     indexes = open_indexes(settings)
@@ -317,10 +338,27 @@ async def serve_http(
     def find_root(folder: Path | None) -> Path:
         return indexes.find_repository(None if folder is None else str(folder)).root
 
-    recent_calls = RecentCalls()
-    accesses = caller_access.build_accesses(settings, served_toolsets, find_root=find_root, recent_calls=recent_calls)
+    recent_calls, traffic = RecentCalls(), HttpTraffic()
+    membership = tokens = None
+    source: socket.socket | WorkerMembership
+    if isinstance(listener, socket.socket):
+        source = listener
+        host, port = listener.getsockname()[:2]
+    else:
+        from cleats.transports.http.workers import membership as workers  # noqa: PLC0415 - not on Windows
+
+        source = membership = workers.WorkerMembership(listener, status, traffic, recent_calls)
+        tokens = listener.tokens
+        host, port = listener.address
+    accesses = caller_access.build_accesses(
+        settings,
+        served_toolsets,
+        find_root=find_root,
+        recent_calls=recent_calls,
+        tokens=tokens,
+    )
     views = [access.limit_dispatcher for access in accesses]
-    with shutdown.watch_signals() as stop:
+    with shutdown.watch_signals() if membership is None else nullcontext(membership.channel.shutdown) as stop:
         async with (
             open_mcp_servers(settings, served_toolsets, status, views) as servers,
             AsyncExitStack() as sessions,
@@ -335,13 +373,17 @@ async def serve_http(
                 await sessions.aclose()
 
             caller_apps = [
-                service.CallerApp(access, server.tools.dispatcher, endpoint)
+                service.CallerApp(
+                    access,
+                    server.tools.dispatcher,
+                    endpoint if membership is None else membership.route_sessions(endpoint, access.token.name),
+                )
                 for access, server, endpoint in zip(accesses, servers, endpoints, strict=True)
             ]
             console = build_console(
                 accesses,
                 [caller_app.dispatcher for caller_app in caller_apps],
-                port=listener.getsockname()[1],
+                port=port,
                 status=status,
                 recent_calls=recent_calls,
                 body_limit=settings.http.body_limit,
@@ -355,7 +397,15 @@ async def serve_http(
                 checks = {toolset.name: toolset.ready for toolset in served_toolsets if toolset.ready is not None}
                 ends = (close_sessions, stop)
                 await service.serve_api(
-                    settings, caller_apps, listener, *ends, vitals=status, ready_checks=checks, console=console
+                    settings,
+                    caller_apps,
+                    source,
+                    *ends,
+                    host=host,
+                    vitals=status,
+                    traffic=traffic,
+                    ready_checks=checks,
+                    console=console,
                 )
 
 

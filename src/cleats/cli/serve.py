@@ -5,6 +5,7 @@ import errno
 import gc
 import json
 import os
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -33,6 +34,7 @@ DEFAULT_PORT = 7345
 
 _PORT_RANGE = click.IntRange(0, 65535)
 _PORT_HELP = "Port to listen on; 0 selects a free port."
+_WORKERS_HELP = "Number of processes that share the port; they use that many CPU cores. More than one needs Linux."
 _CONCURRENCY_HELP = "Number of runs to drive at the same time; 0 drives none."
 _REPOSITORY_HELP = (
     "Allow this repository, or the repositories in this folder; repeatable. [default: that of the server]"
@@ -137,11 +139,19 @@ def serve(  # noqa: PLR0917 - click passes them by name
 @_toolsets_argument
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=_PORT_RANGE, default=DEFAULT_PORT, show_default=True, help=_PORT_HELP)
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help=_WORKERS_HELP)
 @_repo_option
 @click.option("--json", "as_json", is_flag=True, help="Print the address as JSON on stdout.")
 @skill_options
-def http(
-    settings: Settings, toolsets: tuple[str, ...], host: str, port: int, repo: Path | None, *, as_json: bool
+def http(  # noqa: PLR0917 - click passes them by name
+    settings: Settings,
+    toolsets: tuple[str, ...],
+    host: str,
+    port: int,
+    workers: int,
+    repo: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Serve TOOLSETS (all of them by default) over HTTP: a console for people, REST, event streams, and MCP at /mcp.
 
@@ -153,10 +163,13 @@ def http(
     Examples:
       cleats http
       cleats http code --port 0 --json
+      cleats http --workers 4
       CLEATS_HTTP_TOKEN=… cleats http --host 0.0.0.0
     """
     early_signals.end_on_signals()
     _check_bind(settings, host)
+    if workers > 1 and sys.platform != "linux":
+        raise click.UsageError("--workers needs Linux; start one server here.")
     with (
         _start_server(settings, toolsets, repo) as (server_settings, served, status, (_, out)),
         _bind_socket(host, port) as listener,
@@ -164,7 +177,15 @@ def http(
         from cleats import app  # noqa: PLC0415
 
         announce_ready = partial(_announce_address, out if as_json else None, listener, server_settings)
-        app.run_server(app.serve_http, server_settings, served, status, listener, announce_ready)
+        if workers == 1:
+            app.run_server(app.serve_http, server_settings, served, status, listener, announce_ready)
+            return
+        from cleats.transports.http.workers.group import GroupEnd  # noqa: PLC0415 - not on Windows
+
+        result = app.start_http_workers(server_settings, served, listener, workers, announce_ready)
+        if isinstance(result, GroupEnd):
+            click.get_current_context().exit(result.exit_code)
+        app.run_server(app.serve_http, server_settings, served, status, result)
 
 
 def _check_bind(settings: Settings, host: str) -> None:

@@ -137,7 +137,7 @@ class CallerConsole:
         """
         return await read_form(request, self.server.sessions, FORM_OVERHEAD_FACTOR * self.server.body_limit)
 
-    def list_recent_calls(self, *, with_own: bool) -> list[FinishedCall]:
+    async def list_recent_calls(self, *, with_own: bool) -> list[FinishedCall]:
         """Return the recent calls that this caller may see."""
         registry = self.tools.registry
 
@@ -146,7 +146,7 @@ class CallerConsole:
                 return False
             return registry.has_tool(call.tool) and (with_own or call.surface != SURFACE)
 
-        return self.server.recent_calls.list_calls(is_visible)
+        return await self.server.recent_calls.list_calls(is_visible)
 
 
 class FormFields:

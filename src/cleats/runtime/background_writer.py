@@ -36,6 +36,10 @@ class Journal:
     """A thread that writes lines to any number of sinks. Every method is cheap and none raises."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every line and the thread; a forked process has neither."""
         self.dropped = 0
         self._lines: list[tuple[LineSink, bytes]] = []
         self._batches: queue.SimpleQueue[list[tuple[LineSink, bytes]] | threading.Event]
@@ -124,6 +128,8 @@ PROCESS_JOURNAL = Journal()
 """The journal of the process, which has one stderr and therefore one journal."""
 
 atexit.register(PROCESS_JOURNAL.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=PROCESS_JOURNAL.reset)
 
 
 class StderrHandler(logging.Handler):

@@ -1,7 +1,7 @@
 """The latest calls of a server, with their durations, for people who watch it. Arguments are never kept."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import time
 
@@ -43,10 +43,16 @@ class DurationSummary:
     p99: float
 
 
+async def _find_no_calls() -> Sequence[FinishedCall]:
+    return ()
+
+
 class RecentCalls:
     """A bounded record of finished calls, newest last."""
 
     def __init__(self) -> None:
+        self.read_other_processes: Callable[[], Awaitable[Sequence[FinishedCall]]] = _find_no_calls
+        """Reads the calls of the other processes of this server."""
         self._calls: deque[FinishedCall] = deque(maxlen=MAX_RECENT_CALLS)
 
     def record_end(self, caller: str, call: ToolCall, outcome: Outcome) -> None:
@@ -55,9 +61,19 @@ class RecentCalls:
         name, duration = type(outcome).__name__.lower(), call.meta.duration_ms or 0.0
         self._calls.append(FinishedCall(call.tool[:MAX_NAME_CHARS], caller, call.surface, name, code, duration, time()))
 
-    def list_calls(self, is_visible: Callable[[FinishedCall], bool]) -> list[FinishedCall]:
-        """Return the calls that a reader may see, newest first."""
-        return [call for call in reversed(self._calls) if is_visible(call)]
+    def export_calls(self) -> list[FinishedCall]:
+        """Return the calls of this process, oldest first."""
+        return list(self._calls)
+
+    def add_calls(self, calls: Iterable[FinishedCall]) -> None:
+        """Add the calls of another process, oldest first."""
+        self._calls.extend(calls)
+
+    async def list_calls(self, is_visible: Callable[[FinishedCall], bool]) -> list[FinishedCall]:
+        """Return the calls of the whole server that a reader may see, newest first."""
+        others = await self.read_other_processes()
+        calls = [call for call in (*reversed(self._calls), *others) if is_visible(call)]
+        return sorted(calls, key=lambda call: call.ended_at, reverse=True)[:MAX_RECENT_CALLS]
 
 
 def summarize_durations(calls: Iterable[FinishedCall]) -> list[DurationSummary]:

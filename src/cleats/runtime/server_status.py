@@ -2,10 +2,12 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from time import monotonic
 from typing import Any, Final
+
+from msgspec import Struct
 
 from cleats.contract.outcome import Cancelled, Done, Failed, Outcome, Rejected
 from cleats.contract.registry import Registry
@@ -22,10 +24,37 @@ CALLER_REGISTRY: ContextVar[Registry | None] = ContextVar("seen", default=None)
 """The tools available to the caller of the running tool, which must not report on any others."""
 
 
+class OpenCall(Struct, frozen=True):
+    """One call that runs or waits."""
+
+    tool: str
+    request_id: str | None
+    ms: int
+
+
+class StatusFigures(Struct, frozen=True):
+    """The figures of one server process, for the other processes of the same server."""
+
+    load: dict[str, int]
+    open_calls: list[OpenCall]
+    outcome_counts: dict[str, dict[str, int]]
+    """The number of finished calls by tool and outcome."""
+    duration_counts: dict[str, list[int]]
+    total_seconds: dict[str, float]
+
+
+async def _find_no_figures() -> Sequence[StatusFigures]:
+    return ()
+
+
 class ServerStatus:
     """Uptime, open calls and outcome counts. Written by the dispatcher, read by anyone."""
 
     def __init__(self) -> None:
+        self.read_other_processes: Callable[[], Awaitable[Sequence[StatusFigures]]] = _find_no_figures
+        """Reads the figures of the other processes of this server."""
+        self._foreign_load: Counter[str] = Counter()
+        self._foreign_calls: list[OpenCall] = []
         self._started_at = monotonic()
         self._open_calls: dict[ToolCall, float] = {}
         self._outcome_counts: Counter[tuple[str, type[Outcome]]] = Counter()
@@ -54,9 +83,13 @@ class ServerStatus:
 
     def get_queue_load(self) -> dict[str, int]:
         """Return the current load and its limits."""
-        slots = self.slots
-        running = {"running": slots.running, "maxRunning": slots.concurrency}
-        return {**running, "waiting": slots.waiting, "maxWaiting": slots.queue}
+        slots, foreign = self.slots, self._foreign_load
+        return {
+            "running": slots.running + foreign["running"],
+            "maxRunning": slots.concurrency + foreign["maxRunning"],
+            "waiting": slots.waiting + foreign["waiting"],
+            "maxWaiting": slots.queue + foreign["maxWaiting"],
+        }
 
     def cancel_open_calls(self) -> None:
         """Cancel every call that still runs, whatever surface it came from."""
@@ -65,13 +98,17 @@ class ServerStatus:
 
     def list_open_calls(self) -> list[dict[str, Any]]:
         """Return the open calls, oldest first; a tool gets only those of tools its caller has."""
-        now = monotonic()
         caller_registry = CALLER_REGISTRY.get()
         return [
-            {"tool": call.tool, "requestId": call.id, "ms": round((now - started_at) * 1000)}
-            for call, started_at in self._open_calls.items()
+            {"tool": call.tool, "requestId": call.request_id, "ms": call.ms}
+            for call in (*self._own_calls(), *self._foreign_calls)
             if caller_registry is None or caller_registry.has_tool(call.tool)
         ]
+
+    def _own_calls(self) -> Iterator[OpenCall]:
+        now = monotonic()
+        for call, started_at in self._open_calls.items():
+            yield OpenCall(call.tool, call.id, round((now - started_at) * 1000))
 
     def count_outcomes(self) -> dict[str, int]:
         """Return the number of calls by outcome."""
@@ -95,6 +132,42 @@ class ServerStatus:
     def list_tool_versions(self) -> dict[str, int]:
         """Return every tool that is served, with the version of its schema."""
         return {tool.name: tool.version for tool in CALLER_REGISTRY.get() or self.registry or ()}
+
+    def export_figures(self) -> StatusFigures:
+        """Return the figures of this process."""
+        outcome_counts: dict[str, dict[str, int]] = {}
+        for (tool, outcome_type), count in self._outcome_counts.items():
+            outcome_counts.setdefault(tool, {})[outcome_type.__name__.lower()] = count
+        return StatusFigures(
+            load=self.get_queue_load(),
+            open_calls=list(self._own_calls()),
+            outcome_counts=outcome_counts,
+            duration_counts=self._duration_counts,
+            total_seconds=dict(self._total_seconds),
+        )
+
+    def add_counts(self, figures: StatusFigures) -> None:
+        """Add the finished calls of another process."""
+        for tool, counts in figures.outcome_counts.items():
+            for outcome_type in _OUTCOME_TYPES:
+                self._outcome_counts[tool, outcome_type] += counts.get(outcome_type.__name__.lower(), 0)
+        for tool, buckets in figures.duration_counts.items():
+            own_buckets = self._duration_counts.setdefault(tool, [0] * len(buckets))
+            self._duration_counts[tool] = [own + other for own, other in zip(own_buckets, buckets, strict=True)]
+            self._total_seconds[tool] += figures.total_seconds[tool]  # type: ignore[assignment] # a Counter adds floats
+
+    async def collect(self) -> "ServerStatus":
+        """Return the status of the whole server, added up over its processes; the same object if there is only one."""
+        others = await self.read_other_processes()
+        if not others:
+            return self
+        total = ServerStatus()
+        total._started_at, total.registry = self._started_at, self.registry
+        for figures in (self.export_figures(), *others):
+            total.add_counts(figures)
+            total._foreign_load.update(figures.load)
+            total._foreign_calls += figures.open_calls
+        return total
 
 
 _OUTCOME_TYPES = (Done, Failed, Rejected, Cancelled)

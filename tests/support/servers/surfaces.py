@@ -21,6 +21,7 @@ from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.runtime.background_writer import log_to_stderr
 from cleats.runtime.server_status import ServerStatus
 from cleats.transports.http.service import base_url, bind_socket
+from cleats.transports.http.workers.group import GroupEnd
 from cleats.transports.stdio import claim_stdio
 from tests.support.servers import probe
 from tests.support.servers.line import hold_until_released
@@ -174,8 +175,19 @@ def main() -> None:
         if surface == "http":
             with bind_socket("127.0.0.1", 0) as listener:
                 line = json.dumps({"baseUrl": base_url(listener)}).encode() + b"\n"
-                os.write(descriptors[1], line)
-                app.run_server(app.serve_http, settings, [build_toolset()], ServerStatus(), listener)
+
+                def announce() -> None:
+                    os.write(descriptors[1], line)
+
+                worker_count = int(os.environ.get("TEST_WORKERS", "1"))
+                source: Any = listener
+                if worker_count > 1:
+                    source = app.start_http_workers(settings, [build_toolset()], listener, worker_count, announce)
+                    if isinstance(source, GroupEnd):
+                        sys.exit(source.exit_code)
+                else:
+                    announce()
+                app.run_server(app.serve_http, settings, [build_toolset()], ServerStatus(), source)
         else:
             app.run_server(SERVE_FUNCTIONS[surface], settings, [build_toolset()], ServerStatus(), descriptors)
 

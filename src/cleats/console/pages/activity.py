@@ -15,8 +15,8 @@ MAX_LISTED_CALLS: Final = 100
 async def show_activity(console: CallerConsole, request: Request) -> Response:
     """Show recent calls and the queue, as a page or for a script that refreshes them."""
     with_own = request.query_params.get("all") == "1"
-    calls = console.list_recent_calls(with_own=with_own)
-    status = console.server.status
+    calls = await console.list_recent_calls(with_own=with_own)
+    status = await console.server.status.collect()
     registry = console.tools.registry
     open_calls = [call for call in status.list_open_calls() if registry.has_tool(call["tool"])]
     values: dict[str, Any] = {

@@ -72,17 +72,18 @@ def build_toolset(settings: Settings, server_status: ServerStatus, engine: CodeE
     )
 
     async def check_status(_arguments: Mapping[str, Any], _context: Context) -> dict[str, Any]:
+        status = await server_status.collect()
         return {
             "server": {
                 "name": "cleats",
                 "toolingVersion": TOOLING_VERSION,
                 "schemaVersion": SCHEMA_VERSION,
                 "protocolVersion": PROTOCOL_VERSION,
-                "uptimeMs": round(server_status.uptime * 1000),
+                "uptimeMs": round(status.uptime * 1000),
             },
-            "queue": server_status.get_queue_load(),
-            "calls": {"inFlight": server_status.list_open_calls(), "ended": server_status.count_outcomes()},
-            "tools": server_status.list_tool_versions(),
+            "queue": status.get_queue_load(),
+            "calls": {"inFlight": status.list_open_calls(), "ended": status.count_outcomes()},
+            "tools": status.list_tool_versions(),
             "capabilities": capabilities.detect_capabilities(capabilities.find_lint_root(settings)),
             **await describe_repository(indexes),
         }

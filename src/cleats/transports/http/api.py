@@ -195,7 +195,8 @@ class HttpApi:
         return responses.success_response(result, read_request_id(request))
 
     async def metrics(self, _request: Request) -> Response:
-        text = monitoring.render_metrics(self.vitals, self.traffic, self.registry)
+        vitals, traffic = await self.vitals.collect(), await self.traffic.collect()
+        text = monitoring.render_metrics(vitals, traffic, self.registry)
         return Response(text, media_type=monitoring.MEDIA_TYPE)
 
     async def openapi(self, _request: Request) -> Response:

@@ -275,16 +275,19 @@ def build_accesses(
     *,
     find_root: Callable[[Path | None], Path],
     recent_calls: RecentCalls | None = None,
+    tokens: Sequence[AccessToken] | None = None,
 ) -> list[CallerAccess]:
     """Return the access of every token, or of anyone if there are no tokens.
+
+    `tokens` are those of the settings, if they were read already.
 
     `find_root` returns the root of the repository that contains a folder; for None, of the server's repository.
 
     Raises:
         SettingError: The tokens file is invalid.
     """
-    names = [toolset.name for toolset in served_toolsets]
-    tokens = load_tokens(settings.http.token, settings.http.tokens, names)
+    if tokens is None:
+        tokens = load_served_tokens(settings, served_toolsets)
     audit = build_writer(open_outlet(settings.http.audit_log, settings.http.log_bytes))
     accesses = []
     for token in tokens or (ANONYMOUS_TOKEN,):
@@ -297,6 +300,16 @@ def build_accesses(
         ]
         accesses.append(CallerAccess(token, path_guard, toolsets, audit, recent_calls))
     return accesses
+
+
+def load_served_tokens(settings: Settings, served_toolsets: Sequence[Toolset]) -> Sequence[AccessToken]:
+    """Return the tokens of the settings.
+
+    Raises:
+        SettingError: The tokens file is invalid.
+    """
+    names = [toolset.name for toolset in served_toolsets]
+    return load_tokens(settings.http.token, settings.http.tokens, names)
 
 
 def _build_path_guard(settings: Settings, token: AccessToken, find_root: Callable[[Path | None], Path]) -> PathGuard:

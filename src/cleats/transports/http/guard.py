@@ -65,17 +65,13 @@ class RequestGuard:
         toolset_routes: ToolsetRouteIndex,
         write_access: WriteRecord | None = None,
         *,
+        limiters: Mapping[str, RateLimiter],
         console: ConsoleEntry | None = None,
     ) -> None:
-        self._console = console
+        self._console, self._limiters = console, limiters
         self._apps, self._default_app = apps, next(iter(apps.values()))
         self._policy, self._traffic, self._toolset_routes = policy, traffic, toolset_routes
         self._write_access = write_access
-        self._limiters = {
-            token.name: RateLimiter(token.per_minute, token.burst)
-            for token in policy.tokens
-            if token.per_minute is not None
-        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -33,6 +33,20 @@ COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 """The methods that are counted separately; a caller must not be able to create more series."""
 
 
+class TrafficFigures(msgspec.Struct, frozen=True):
+    """The figures of one server process, for the other processes of the same server."""
+
+    requests: list[tuple[str, str, int, int]]
+    """Method, route, status and number."""
+    seconds: list[tuple[str, str, float]]
+    open_requests: int
+    dropped_lines: int
+
+
+async def _find_no_figures() -> Sequence[TrafficFigures]:
+    return ()
+
+
 class HttpTraffic:
     """Requests by route and status, with their duration. Written by the guard."""
 
@@ -40,16 +54,49 @@ class HttpTraffic:
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: Counter[tuple[str, str]] = Counter()
         self.open_requests = 0
+        self.foreign_dropped_lines = 0
+        """The log lines that other processes lost."""
+        self.read_other_processes: Callable[[], Awaitable[Sequence[TrafficFigures]]] = _find_no_figures
+        """Reads the figures of the other processes of this server."""
 
     def record_request(self, method: str, route: str, status: int, seconds: float) -> None:
         method = method if method in COUNTED_METHODS else "other"
         self.requests[method, route, status] += 1
         self.seconds[method, route] += seconds  # type: ignore[assignment] # a Counter adds floats
 
+    def export_figures(self) -> TrafficFigures:
+        """Return the figures of this process."""
+        return TrafficFigures(
+            requests=[(*key, number) for key, number in self.requests.items()],
+            seconds=[(*key, seconds) for key, seconds in self.seconds.items()],
+            open_requests=self.open_requests,
+            dropped_lines=PROCESS_JOURNAL.dropped + self.foreign_dropped_lines,
+        )
+
+    def add_counts(self, figures: TrafficFigures) -> None:
+        """Add the finished requests of another process."""
+        for method, route, status, number in figures.requests:
+            self.requests[method, route, status] += number
+        for method, route, seconds in figures.seconds:
+            self.seconds[method, route] += seconds  # type: ignore[assignment] # a Counter adds floats
+        self.foreign_dropped_lines += figures.dropped_lines
+
+    async def collect(self) -> "HttpTraffic":
+        """Return the traffic of the whole server, added up over its processes."""
+        total = HttpTraffic()
+        total.requests.update(self.requests)
+        total.seconds.update(self.seconds)
+        total.open_requests, total.foreign_dropped_lines = self.open_requests, self.foreign_dropped_lines
+        for figures in await self.read_other_processes():
+            total.add_counts(figures)
+            total.open_requests += figures.open_requests
+        return total
+
 
 def render_metrics(vitals: ServerStatus, traffic: HttpTraffic, registry: Registry) -> str:
     """Render all metrics as visible to a caller with these tools."""
     queue = vitals.get_queue_load()
+    dropped_lines = PROCESS_JOURNAL.dropped + traffic.foreign_dropped_lines
     version = format_labels(tooling=TOOLING_VERSION, schema=SCHEMA_VERSION)
     call_counts = [
         (format_labels(tool=name, outcome=outcome), number)
@@ -82,7 +129,7 @@ def render_metrics(vitals: ServerStatus, traffic: HttpTraffic, registry: Registr
         ("cleats_http_open", "gauge", "Number of requests in progress.", [("", traffic.open_requests)]),
         ("cleats_http_requests_total", "counter", "Requests answered.", request_counts),
         ("cleats_http_seconds_total", "counter", "Duration of requests in seconds.", request_seconds),
-        ("cleats_lines_dropped_total", "counter", "Number of lost log lines.", [("", PROCESS_JOURNAL.dropped)]),
+        ("cleats_lines_dropped_total", "counter", "Number of lost log lines.", [("", dropped_lines)]),
     )
     return "".join(line for family in families for line in _format_family(*family))
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import uvicorn
 from starlette.applications import Starlette
@@ -30,7 +30,10 @@ from cleats.transports.http.monitoring import HttpTraffic, ReadinessCheck, Readi
 from cleats.transports.http.requests import read_request_id
 from cleats.transports.http.responses import ApiError, error_response, missing_route
 from cleats.transports.http.routes import API_ROUTES, MCP_PATH, ToolsetRouteIndex, build_endpoint, collect_routes
-from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessPolicy
+from cleats.transports.http.tokens import ANONYMOUS_TOKEN, AccessPolicy, build_limiters
+
+if TYPE_CHECKING:
+    from cleats.transports.http.workers.membership import WorkerMembership
 
 CLEANUP_TIMEOUT_SECONDS = 5.0
 """The time that cancelled calls may take to clean up; those that ignore it are abandoned."""
@@ -52,17 +55,36 @@ def base_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+class ConnectionSource(Protocol):
+    """Something other than a listening socket that connections come from."""
+
+    async def receive_connections(
+        self, adopt: Callable[[socket.socket], object], count_open: Callable[[], int]
+    ) -> None:
+        """Pass every connection to `adopt`; `count_open` returns how many are open."""
+
+
 async def run_server(
-    app: ASGIApp, listener: socket.socket, *, stop: Awaitable[object], drain: Callable[[], Awaitable[None]]
+    app: ASGIApp,
+    listener: socket.socket | ConnectionSource,
+    *,
+    stop: Awaitable[object],
+    drain: Callable[[], Awaitable[None]],
 ) -> None:
     """Serve until asked to stop, wait for `drain`, and close what is open `CLEANUP_TIMEOUT_SECONDS` later."""
     quiet: dict[str, Any] = {"log_config": None, "log_level": "warning", "access_log": False}
     bare: dict[str, Any] = {"ws": "none", "lifespan": "off", "proxy_headers": False, "server_header": False}
     server = _SignalFreeServer(uvicorn.Config(app, http=select_protocol(), **quiet, **bare))
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    listeners = [listener] if isinstance(listener, socket.socket) else []
+    serving = asyncio.ensure_future(server.serve(sockets=listeners))
     stopping = asyncio.ensure_future(stop)
+    receiving = None
+    if not isinstance(listener, socket.socket):
+        receiving = asyncio.ensure_future(server.serve_connections(listener))
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
+    if receiving is not None:
+        receiving.cancel()
     server.should_exit = True
     await drain()
     try:
@@ -77,6 +99,38 @@ async def run_server(
 
 
 class _SignalFreeServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._adoptions: set[asyncio.Task[None]] = set()
+
+    async def serve_connections(self, source: ConnectionSource) -> None:
+        """Serve connections of a source from the moment the server has started."""
+        while not self.started:  # noqa: ASYNC110 - uvicorn has no event for it, and starts within a few turns
+            await asyncio.sleep(0)
+        await source.receive_connections(self.adopt_connection, self.count_open)
+
+    def adopt_connection(self, connection: socket.socket) -> None:
+        """Serve a connection that another process accepted."""
+        task = asyncio.get_running_loop().create_task(self._adopt(connection))
+        self._adoptions.add(task)
+        task.add_done_callback(self._adoptions.discard)
+
+    async def _adopt(self, connection: socket.socket) -> None:
+        def create_protocol() -> asyncio.Protocol:
+            build: Any = self.config.http_protocol_class
+            protocol: asyncio.Protocol = build(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+            return protocol
+
+        with suppress(OSError):  # the client has gone already
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await asyncio.get_running_loop().connect_accepted_socket(create_protocol, connection)
+
+    def count_open(self) -> int:
+        """Return the number of open connections."""
+        return len(self.server_state.connections) + len(self._adoptions)
+
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         # The runtime handles signals. uvicorn would raise the signal again at the end, and the process would end by the
@@ -141,27 +195,32 @@ class CallerApp:
 async def serve_api(
     settings: Settings,
     caller_apps: Sequence[CallerApp],
-    listener: socket.socket,
+    listener: "socket.socket | WorkerMembership",
     close_sessions: Callable[[], Awaitable[None]],
     shutdown: Shutdown,
     *,
+    host: str,
     vitals: ServerStatus,
+    traffic: HttpTraffic,
     ready_checks: Mapping[str, ReadinessCheck],
     console: ConsoleEntry | None = None,
 ) -> None:
     """Serve until the shutdown, then let calls finish for `drain` seconds and cancel the rest.
 
-    Before that, the server goes on for `http_linger` seconds and reports that it will stop. `close_sessions` is called
-    when no call is left that could be answered, and ends the MCP sessions. `ready_checks` are what `/ready` runs.
+    Before that, the server goes on for `http_linger` seconds and reports that it will stop; for a worker, its
+    supervisor counts them. `close_sessions` is called when no call is left that could be answered, and ends the MCP
+    sessions. `ready_checks` are what `/ready` runs.
     """
     readiness = ReadinessChecker(ready_checks)
     runners = [CallRunner(caller_app.dispatcher) for caller_app in caller_apps]
-    traffic = HttpTraffic()
+    worker = None if isinstance(listener, socket.socket) else listener
 
     async def wait_for_stop() -> None:
         await shutdown.requested.wait()
         readiness.stopping = True
-        if settings.http.linger:
+        if worker is not None:
+            await worker.channel.closed.wait()
+        elif settings.http.linger:
             log.info("serve.linger seconds=%g", settings.http.linger)
             await asyncio.sleep(settings.http.linger)
 
@@ -196,11 +255,16 @@ async def serve_api(
         )
         for caller_app, runner in zip(caller_apps, runners, strict=True)
     }
-    host, http = listener.getsockname()[0], settings.http
+    http = settings.http
     open_probes = http.probes == "open"
     policy = AccessPolicy(host=host, tokens=tokens, origins=http.origins, hosts=http.hosts, open_probes=open_probes)
     toolsets_by_name = {item.name: item for caller_app in caller_apps for item in caller_app.access.toolsets}
     write_access = monitoring.build_writer(monitoring.open_outlet(settings.http.access_log, settings.http.log_bytes))
     toolset_routes = ToolsetRouteIndex(collect_routes(toolsets_by_name.values()))
-    guard = RequestGuard(apps, policy, traffic, toolset_routes, write_access, console=console)
-    await run_server(guard, listener, stop=wait_for_stop(), drain=drain_calls)
+    limiters = build_limiters(tokens) if worker is None else worker.limiters
+    guard = RequestGuard(apps, policy, traffic, toolset_routes, write_access, limiters=limiters, console=console)
+    if isinstance(listener, socket.socket):
+        await run_server(guard, listener, stop=wait_for_stop(), drain=drain_calls)
+        return
+    async with listener.join(guard, console) as app:
+        await run_server(app, listener.channel, stop=wait_for_stop(), drain=drain_calls)

@@ -251,3 +251,8 @@ class RateLimiter:
             self._available -= 1
             return 0.0
         return (1 - self._available) / self._per_second
+
+
+def build_limiters(tokens: Sequence[AccessToken]) -> dict[str, RateLimiter]:
+    """Return the rate limit of every token that has one, by name."""
+    return {token.name: RateLimiter(token.per_minute, token.burst) for token in tokens if token.per_minute is not None}

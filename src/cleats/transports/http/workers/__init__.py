@@ -1,0 +1,1 @@
+"""Several processes that serve one port: connections from a supervisor, requests for one another, added figures."""
