@@ -4,7 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.support.opensearch_clients import open_remote_index, publish_generation, run_search
-from tests.support.opensearch_server import ClusterRequest, run_opensearch
+from tests.support.opensearch_server import run_opensearch
+from tests.support.opensearch_traffic import ClusterRequest
 from tests.support.search import build_generation, build_shop_files
 from tests.toolsets.code.search.test_filters import FILTER_CASES
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tests.support.opensearch_server import ClusterRequest
+from tests.support.opensearch_traffic import ClusterRequest
 
 API_PATH = "./node_modules/@opensearch-project/opensearch/api"
 

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 from zlib import crc32
 
-from tests.support.opensearch_queries import MAX_RESULT_WINDOW, FakeSearcher, IndexedDoc, OpenSearchError, check_keys
+from tests.support.opensearch_queries import MAX_RESULT_WINDOW, FakeSearcher, IndexedDoc, check_keys
+from tests.support.opensearch_traffic import OpenSearchError, filter_fields
 
 MAPPING_PARAMETERS = {
     "text": {"analyzer", "index_options"},
@@ -165,17 +165,3 @@ def _check_type(value: Any, kind: type) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise OpenSearchError("mapper_parsing_exception", f"{value!r} is no {kind.__name__}")
     return value
-
-
-def filter_fields(value: Any, patterns: list[str]) -> Any:
-    """Return the fields of an object that match paths with wildcards."""
-    if not isinstance(value, dict):
-        return value
-    result = {}
-    for name, item in value.items():
-        rest = [pattern.partition(".")[2] for pattern in patterns if fnmatchcase(name, pattern.partition(".")[0])]
-        if "" in rest:
-            result[name] = item
-        elif rest and (inner := filter_fields(item, rest)) not in ({}, None):
-            result[name] = inner
-    return result

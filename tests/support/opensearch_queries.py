@@ -12,17 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from tests.support.opensearch_traffic import OpenSearchError
+
 BM25_K1, BM25_B = 1.2, 0.75
 MAX_CLAUSES = 1024
 MAX_RESULT_WINDOW = 10_000
-
-
-class OpenSearchError(Exception):
-    """An error that OpenSearch answers a request with, usually with status 400."""
-
-    def __init__(self, kind: str, reason: str, status: int = 400) -> None:
-        super().__init__(reason)
-        self.kind, self.reason, self.status = kind, reason, status
 
 
 @dataclass

@@ -2,80 +2,45 @@
 
 It keeps documents in memory, finds and ranks them, and is strict: it rejects an unknown setting,
 parameter, field or route as OpenSearch does. Documents are searchable only after a refresh. It can
-be made to fail.
+be made to fail. `make engines` runs the same tests against the real server, behind the same port.
 """
 
-import base64
-import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.support.opensearch_index import INDEX_NAME_PATTERN, INDEX_SETTINGS, FakeIndex, filter_fields
-from tests.support.opensearch_queries import IndexedDoc, OpenSearchError, check_keys
+from tests.support.opensearch_index import INDEX_NAME_PATTERN, INDEX_SETTINGS, FakeIndex
+from tests.support.opensearch_queries import IndexedDoc, check_keys
+from tests.support.opensearch_traffic import (
+    ClusterRequest,
+    ObservedOpenSearch,
+    OpenSearchError,
+    filter_fields,
+    format_error,
+    serve_cluster,
+)
 
-
-@dataclass
-class ClusterRequest:
-    """One request to the cluster."""
-
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def lines(self) -> list[Any]:
-        if not self.body.endswith(b"\n"):
-            raise OpenSearchError("illegal_argument_exception", "must be terminated by a newline [\\n]")
-        return [json.loads(line) for line in self.body.splitlines()]
-
-
-ClusterFault = Callable[[ClusterRequest], tuple[int, Any] | None]
-"""A function that answers a request in place of the cluster; None passes it on, status 0 hangs
-up."""
+HOME_VARIABLE = "CLEATS_TEST_OPENSEARCH_HOME"
+"""The environment variable with the folder of a real OpenSearch, which is then used in place of the fake."""
 
 
 @dataclass
-class FakeOpenSearch:
-    """The indexes, the requests received, and the faults to inject."""
+class FakeOpenSearch(ObservedOpenSearch):
+    """The indexes in memory."""
 
     indexes: dict[str, FakeIndex] = field(default_factory=dict)
-    requests: list[ClusterRequest] = field(default_factory=list)
-    faults: list[ClusterFault] = field(default_factory=list)
-    required_authorization: str = ""
-    """The authorization header that every request must have; empty accepts all."""
-    rejected_documents: int = 0
-    """The number of documents in the next requests that are rejected because the queue is full."""
-    base: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer_request(self, request: ClusterRequest) -> tuple[int, Any]:
-        """Return the status and the body of the answer to a request."""
-        self.requests.append(request)
-        for fault in self.faults:
-            if (reply := fault(request)) is not None:
-                return reply
-        if self.required_authorization and request.headers.get("authorization") != self.required_authorization:
-            return 401, {"error": "Unauthorized", "status": 401}
-        try:
-            status, body = self._route(request)
-        except OpenSearchError as error:
-            return error.status, _format_error(error)
+    def route(self, request: ClusterRequest) -> tuple[int, Any]:
+        """Return what the cluster answers."""
+        status, body = self._route(request)
         patterns = request.query.get("filter_path")
         return status, filter_fields(body, patterns.split(",")) if patterns else body
 
-    def _route(self, request: ClusterRequest) -> tuple[int, Any]:  # noqa: C901 - a table
+    def _route(self, request: ClusterRequest) -> tuple[int, Any]:  # noqa: C901, PLR0912 - a table
         target, _, action = request.path.strip("/").partition("/")
         if target == "_aliases":
             return 200, self._update_aliases(request.json)
@@ -89,6 +54,8 @@ class FakeOpenSearch:
                 }
             case "DELETE", "":
                 return 200, self._delete_index(target)
+            case "PUT", "_settings":
+                return 200, self._change_settings(target, request.json)
             case "PUT", "_mapping":
                 return 200, self._set_meta(target, request.json)
             case "GET", "_mapping":
@@ -140,6 +107,13 @@ class FakeOpenSearch:
         del self.indexes[name]
         return {"acknowledged": True}
 
+    def _change_settings(self, name: str, body: Any) -> Any:
+        check_keys(body["index"], INDEX_SETTINGS)
+        [index] = self._find_indexes(name)
+        index.settings.update(body["index"])
+        index.searchers.clear()
+        return {"acknowledged": True}
+
     def _set_meta(self, name: str, body: Any) -> Any:
         check_keys(body, {"_meta"})
         [index] = self._find_indexes(name)
@@ -186,9 +160,6 @@ class FakeOpenSearch:
         return {"index": {**item, "status": 201, "result": "created"}}
 
     def _find_target_index(self, target: str, request: ClusterRequest) -> FakeIndex:
-        if self.rejected_documents:
-            self.rejected_documents -= 1
-            raise OpenSearchError("rejected_execution_exception", "the queue is full", 429)
         aliases = {alias for index in self.indexes.values() for alias in index.aliases}
         if "require_alias" in request.query and target not in aliases:
             raise _build_not_found_error(target)
@@ -207,7 +178,7 @@ class FakeOpenSearch:
                 dfs = head.get("search_type") == "dfs_query_then_fetch"
                 responses.append(index.search(body, dfs=dfs))
             except OpenSearchError as error:
-                responses.append(_format_error(error))
+                responses.append(format_error(error))
         return {"took": 1, "responses": responses}
 
     def _get_documents(self, target: str, body: Any) -> Any:
@@ -231,59 +202,16 @@ def _build_not_found_error(name: str) -> OpenSearchError:
     return OpenSearchError("index_not_found_exception", f"no such index [{name}]", 404)
 
 
-def _format_error(error: OpenSearchError) -> dict[str, Any]:
-    cause = {"type": error.kind, "reason": error.reason}
-    return {"error": {"root_cause": [cause], **cause}, "status": error.status}
-
-
-def encode_basic_auth(user: str, password: str) -> str:
-    """Encode a user name and a password as an authorization header."""
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
-
-
-class _ClusterHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    cluster: FakeOpenSearch
-
-    def log_message(self, *_args: Any) -> None:
-        pass
-
-    def _handle_request(self) -> None:
-        url = urlsplit(self.path)
-        request_body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        query = dict(parse_qsl(url.query, keep_blank_values=True))
-        request = ClusterRequest(self.command, unquote(url.path), query, headers, request_body)
-        with self.cluster.lock:
-            status, body = self.cluster.answer_request(request)
-        if not status:
-            self.close_connection = True
-            return
-        data = json.dumps(body).encode()
-        with suppress(ConnectionError):  # a caller that was killed or gave up
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            if 300 <= status < 400:
-                self.send_header("location", f"{self.cluster.base}/elsewhere")
-            self.end_headers()
-            self.wfile.write(data)
-
-    do_GET = do_PUT = do_POST = do_DELETE = _handle_request  # noqa: N815 - the names the library calls
-
-
 @contextmanager
-def run_opensearch() -> Iterator[FakeOpenSearch]:
-    """Run an empty cluster until the block is left."""
+def run_opensearch() -> Iterator[ObservedOpenSearch]:
+    """Run an empty cluster until the block is left: a fake one, or a real one if the environment says so."""
+    home = os.environ.get(HOME_VARIABLE)
+    if home:
+        from tests.engines.opensearch_relay import borrow_cluster  # noqa: PLC0415 - for real servers only
+
+        with borrow_cluster(Path(home)) as relayed:
+            yield relayed
+        return
     cluster = FakeOpenSearch()
-    handler = type("Handler", (_ClusterHandler,), {"cluster": cluster})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    cluster.base = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with serve_cluster(cluster):
         yield cluster
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -15,6 +15,7 @@ from cleats.toolsets.code.query.filters import compile_glob
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
 from cleats.toolsets.code.search.retrieval import search_generation
+from cleats.toolsets.code.sharing.opensearch.documents import list_other_chars
 from cleats.toolsets.code.sharing.opensearch.regexes import InexpressibleError, translate_pattern
 from cleats.toolsets.code.sharing.opensearch.remote_index import RemoteIndex
 from tests.support import opensearch_queries
@@ -192,6 +193,17 @@ def test_an_expression_fits_in_lucene_what_python_finds(pattern: re.Pattern[str]
     wrong = [value for value in PATH_VALUES if (pattern.search(value) is not None) != fits(f"\x02{value}\x03")]
 
     assert wrong == []
+
+
+@pytest.mark.parametrize("pattern", PATH_PATTERNS, ids=lambda parameter: f"{parameter.pattern} {parameter.flags:x}")
+def test_a_short_expression_fits_the_same_values_of_an_alphabet(pattern: re.Pattern[str]) -> None:
+    expression = translate_pattern(pattern, list_other_chars(PATH_VALUES))
+    fits = opensearch_queries.compile_lucene_regex(expression)
+
+    wrong = [value for value in PATH_VALUES if (pattern.search(value) is not None) != fits(f"\x02{value}\x03")]
+
+    assert wrong == []
+    assert len(expression) < 400
 
 
 def test_an_expression_that_becomes_too_long_is_refused() -> None:

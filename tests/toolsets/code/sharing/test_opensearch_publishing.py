@@ -16,7 +16,8 @@ from cleats.toolsets.code.sharing.opensearch.cluster import ClusterError
 from cleats.toolsets.code.sharing.opensearch.documents import IndexDocument, read_documents
 from cleats.toolsets.code.sharing.opensearch.publishing import batch_documents
 from tests.support.opensearch_clients import list_serving_indexes, open_remote_index, publish_generation, search_names
-from tests.support.opensearch_server import ClusterRequest, FakeOpenSearch, run_opensearch
+from tests.support.opensearch_server import run_opensearch
+from tests.support.opensearch_traffic import ClusterRequest, ObservedOpenSearch
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.search import build_generation, build_shop_files
 from tests.support.waiting import WAIT_TIMEOUT_SECONDS
@@ -25,7 +26,7 @@ FIRST_GENERATION, SECOND_GENERATION, THIRD_GENERATION, FOURTH_GENERATION = (f"00
 
 
 @pytest.fixture
-def cluster() -> Iterator[FakeOpenSearch]:
+def cluster() -> Iterator[ObservedOpenSearch]:
     with run_opensearch() as running:
         yield running
 
@@ -48,7 +49,7 @@ def format_index_name(generation: str, name: str = "shop") -> str:
 
 
 def test_what_is_published_is_searched_and_the_next_generation_takes_its_place(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     progress: list[tuple[int, int]] = []
     publish_generation(
@@ -63,10 +64,10 @@ def test_what_is_published_is_searched_and_the_next_generation_takes_its_place(
     assert "Cart" in before
     assert "Cart" not in search_names(searched, "cart", mode="code", ann=False)
     assert list_serving_indexes(cluster) == [format_index_name(SECOND_GENERATION)]
-    assert not any(alias.endswith("writing") for i in cluster.indexes.values() for alias in i.aliases)
+    assert not any(alias.endswith("writing") for index in cluster.index_names for alias in cluster.list_aliases(index))
 
 
-def test_publishing_again_changes_nothing(cluster: FakeOpenSearch, folders: dict[str, Path]) -> None:
+def test_publishing_again_changes_nothing(cluster: ObservedOpenSearch, folders: dict[str, Path]) -> None:
     publish_generation(cluster, folders[FIRST_GENERATION])
     cluster.requests.clear()
 
@@ -76,30 +77,30 @@ def test_publishing_again_changes_nothing(cluster: FakeOpenSearch, folders: dict
 
 
 def test_one_older_generation_stays_for_searches_that_are_in_it(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     for generation in (FIRST_GENERATION, SECOND_GENERATION, THIRD_GENERATION, FOURTH_GENERATION):
         publish_generation(cluster, folders[generation])
 
-    assert sorted(cluster.indexes) == [format_index_name(THIRD_GENERATION), format_index_name(FOURTH_GENERATION)]
+    assert cluster.index_names == [format_index_name(THIRD_GENERATION), format_index_name(FOURTH_GENERATION)]
     assert list_serving_indexes(cluster) == [format_index_name(FOURTH_GENERATION)]
 
 
-def test_the_indexes_of_other_names_are_left_alone(cluster: FakeOpenSearch, folders: dict[str, Path]) -> None:
+def test_the_indexes_of_other_names_are_left_alone(cluster: ObservedOpenSearch, folders: dict[str, Path]) -> None:
     for generation in (FIRST_GENERATION, SECOND_GENERATION, THIRD_GENERATION):
         publish_generation(cluster, folders[generation], name="shop-2")
-    index_names = sorted(cluster.indexes)
+    index_names = cluster.index_names
 
     for generation in (FIRST_GENERATION, SECOND_GENERATION, THIRD_GENERATION):
         publish_generation(cluster, folders[generation], name="shop")
 
-    assert set(index_names) < set(cluster.indexes)
+    assert set(index_names) < set(cluster.index_names)
     assert list_serving_indexes(cluster, "shop-2") == [format_index_name(THIRD_GENERATION, "shop-2")]
     assert list_serving_indexes(cluster) == [format_index_name(THIRD_GENERATION)]
 
 
 def test_wherever_the_cluster_goes_away_the_alias_stays_and_the_next_attempt_works(
-    cluster: FakeOpenSearch, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    cluster: ObservedOpenSearch, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publishing, "BATCH_DOCUMENTS", 6)
     publish_generation(cluster, folders[FIRST_GENERATION])
@@ -121,12 +122,14 @@ def test_wherever_the_cluster_goes_away_the_alias_stays_and_the_next_attempt_wor
         cluster.faults = []
         publish_generation(cluster, folders[SECOND_GENERATION])
         assert list_serving_indexes(cluster) == [format_index_name(SECOND_GENERATION)]
-        assert all(item.mappings["_meta"]["cleats"]["done"] for item in cluster.indexes.values())
+        assert all(cluster.read_meta(index)["done"] for index in cluster.index_names)
         publish_generation(cluster, folders[FIRST_GENERATION])
-        del cluster.indexes[format_index_name(SECOND_GENERATION)]
+        cluster.remove_index(format_index_name(SECOND_GENERATION))
 
 
-def test_a_builder_that_is_killed_leaves_the_last_good_index(cluster: FakeOpenSearch, folders: dict[str, Path]) -> None:
+def test_a_builder_that_is_killed_leaves_the_last_good_index(
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
+) -> None:
     publish_generation(cluster, folders[FIRST_GENERATION])
     reached, ended = threading.Event(), threading.Event()
 
@@ -137,9 +140,9 @@ def test_a_builder_that_is_killed_leaves_the_last_good_index(cluster: FakeOpenSe
 
     cluster.faults = [hold_request]
     script = (
-        "import sys; from pathlib import Path; from tests.support.opensearch_server import FakeOpenSearch;"
+        "import sys; from pathlib import Path; from tests.support.opensearch_traffic import ObservedOpenSearch;"
         "from tests.support.opensearch_clients import publish_generation;"
-        "publish_generation(FakeOpenSearch(base=sys.argv[1]), Path(sys.argv[2]))"
+        "publish_generation(ObservedOpenSearch(base=sys.argv[1]), Path(sys.argv[2]))"
     )
     argv = [sys.executable, "-c", script, cluster.base, str(folders[SECOND_GENERATION])]
     with subprocess.Popen(argv, cwd=REPOSITORY_ROOT) as builder:
@@ -154,7 +157,7 @@ def test_a_builder_that_is_killed_leaves_the_last_good_index(cluster: FakeOpenSe
     assert list_serving_indexes(cluster) == [format_index_name(SECOND_GENERATION)]
 
 
-def test_a_busy_cluster_is_asked_again(cluster: FakeOpenSearch, folders: dict[str, Path]) -> None:
+def test_a_busy_cluster_is_asked_again(cluster: ObservedOpenSearch, folders: dict[str, Path]) -> None:
     failures = iter([429, 503, 429, 502])
     cluster.faults = [
         lambda request: (
@@ -168,7 +171,7 @@ def test_a_busy_cluster_is_asked_again(cluster: FakeOpenSearch, folders: dict[st
 
 
 def test_documents_that_are_turned_away_for_now_are_sent_again_and_only_they(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     cluster.rejected_documents = 5
 
@@ -180,7 +183,7 @@ def test_documents_that_are_turned_away_for_now_are_sent_again_and_only_they(
 
 
 def test_a_cluster_that_stays_full_is_given_up_and_left_clean(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     publish_generation(cluster, folders[FIRST_GENERATION])
     cluster.rejected_documents = 10**6
@@ -188,11 +191,11 @@ def test_a_cluster_that_stays_full_is_given_up_and_left_clean(
     with pytest.raises(ClusterError, match="429"):
         publish_generation(cluster, folders[SECOND_GENERATION])
 
-    assert list(cluster.indexes) == list_serving_indexes(cluster) == [format_index_name(FIRST_GENERATION)]
+    assert cluster.index_names == list_serving_indexes(cluster) == [format_index_name(FIRST_GENERATION)]
 
 
 def test_one_document_that_is_refused_stops_the_whole_generation(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     def refuse_document(request: ClusterRequest) -> tuple[int, Any] | None:
         if not request.path.endswith("_bulk"):
@@ -209,45 +212,45 @@ def test_one_document_that_is_refused_stops_the_whole_generation(
     with pytest.raises(ClusterError, match="document 7 was refused with 400: no such thing"):
         publish_generation(cluster, folders[FIRST_GENERATION])
 
-    assert not cluster.indexes
+    assert not cluster.index_names
 
 
-def test_an_index_that_lacks_documents_is_not_served(cluster: FakeOpenSearch, folders: dict[str, Path]) -> None:
+def test_an_index_that_lacks_documents_is_not_served(cluster: ObservedOpenSearch, folders: dict[str, Path]) -> None:
     lost = {"errors": False, "items": []}
     cluster.faults = [lambda request: (200, lost) if request.path.endswith("_bulk") else None]
 
     with pytest.raises(ClusterError, match="has 0 documents instead of 119"):
         publish_generation(cluster, folders[FIRST_GENERATION])
 
-    assert not cluster.indexes
+    assert not cluster.index_names
 
 
 def test_an_index_that_is_removed_while_it_is_written_is_not_made_anew(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     def remove_index(request: ClusterRequest) -> None:
         if request.path.endswith("_bulk"):
-            cluster.indexes.clear()
+            for index in cluster.index_names:
+                cluster.remove_index(index)
 
     cluster.faults = [remove_index]
 
     with pytest.raises(ClusterError, match="no such index"):
         publish_generation(cluster, folders[FIRST_GENERATION])
 
-    assert not cluster.indexes
+    assert not cluster.index_names
 
 
 def test_who_loses_a_race_for_the_alias_says_so_and_does_not_share_it(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     publish_generation(cluster, folders[FIRST_GENERATION])
 
     def overtake_move(request: ClusterRequest) -> None:
         if request.path == "/_aliases" and cluster.faults:
             cluster.faults = []
-            other = cluster.indexes[format_index_name(FIRST_GENERATION)]
-            other.aliases = set()
-            cluster.indexes["cleats-shop-other"] = other
+            serving = {"index": format_index_name(FIRST_GENERATION), "alias": "cleats-shop"}
+            cluster.ask("POST", "/_aliases", {"actions": [{"remove": serving}]})
 
     cluster.faults = [overtake_move]
 
@@ -257,7 +260,7 @@ def test_who_loses_a_race_for_the_alias_says_so_and_does_not_share_it(
     assert format_index_name(SECOND_GENERATION) not in list_serving_indexes(cluster)
 
 
-def test_a_move_whose_answer_was_lost_counts(cluster: FakeOpenSearch, folders: dict[str, Path]) -> None:
+def test_a_move_whose_answer_was_lost_counts(cluster: ObservedOpenSearch, folders: dict[str, Path]) -> None:
     publish_generation(cluster, folders[FIRST_GENERATION])
 
     def lose_answer(request: ClusterRequest) -> tuple[int, Any] | None:
@@ -275,7 +278,7 @@ def test_a_move_whose_answer_was_lost_counts(cluster: FakeOpenSearch, folders: d
 
 
 def test_what_another_builder_is_writing_is_left_to_it_for_a_day(
-    cluster: FakeOpenSearch, folders: dict[str, Path]
+    cluster: ObservedOpenSearch, folders: dict[str, Path]
 ) -> None:
     now, day = 1_800_000_000.0, 86_400
     cluster.faults = [lambda r: (0, None) if r.path.endswith("_refresh") or r.method == "DELETE" else None]
@@ -284,11 +287,11 @@ def test_what_another_builder_is_writing_is_left_to_it_for_a_day(
     cluster.faults = []
 
     publish_generation(cluster, folders[SECOND_GENERATION], clock=now + day / 2)
-    index_names = sorted(cluster.indexes)
+    index_names = cluster.index_names
     publish_generation(cluster, folders[THIRD_GENERATION], clock=now + 2 * day)
 
     assert index_names == [format_index_name(FIRST_GENERATION), format_index_name(SECOND_GENERATION)]
-    assert sorted(cluster.indexes) == [format_index_name(SECOND_GENERATION), format_index_name(THIRD_GENERATION)]
+    assert cluster.index_names == [format_index_name(SECOND_GENERATION), format_index_name(THIRD_GENERATION)]
 
 
 def test_batches_are_bounded_by_bytes_and_by_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,8 @@ from cleats.toolsets.code.sharing.opensearch.cluster import ClusterAddress, read
 from cleats.toolsets.code.sharing.opensearch.remote_index import RemoteIndex, RemoteIndexGroup
 from cleats.toolsets.code.sharing.opensearch.remote_index import open_remote_index as made
 from tests.support.opensearch_clients import open_remote_index, publish_generation, run_search, search_names
-from tests.support.opensearch_server import ClusterRequest, FakeOpenSearch, encode_basic_auth, run_opensearch
+from tests.support.opensearch_server import run_opensearch
+from tests.support.opensearch_traffic import ClusterRequest, ObservedOpenSearch, encode_basic_auth
 from tests.support.search import ShopFile, build_generation, build_shop_files
 
 FIRST_GENERATION, NEXT_GENERATION = "000001-0badcafe", "000002-0badcafe"
@@ -71,14 +72,14 @@ def engine(world: Path) -> SearchEngine:
 
 
 @pytest.fixture(scope="module")
-def shared_cluster(world: Path) -> Iterator[FakeOpenSearch]:
+def shared_cluster(world: Path) -> Iterator[ObservedOpenSearch]:
     with run_opensearch() as running:
         publish_generation(running, world, shards=3)
         yield running
 
 
 @pytest.fixture
-def cluster(world: Path) -> Iterator[FakeOpenSearch]:
+def cluster(world: Path) -> Iterator[ObservedOpenSearch]:
     with run_opensearch() as running:
         publish_generation(running, world)
         running.requests.clear()
@@ -88,7 +89,7 @@ def cluster(world: Path) -> Iterator[FakeOpenSearch]:
 @pytest.mark.parametrize("output", ["compact", "full"])
 @pytest.mark.parametrize("arguments", SEARCH_REQUESTS, ids=lambda parameter: str(parameter)[:50])
 def test_an_answer_is_that_of_one_machine(
-    engine: SearchEngine, shared_cluster: FakeOpenSearch, arguments: dict[str, Any], output: str
+    engine: SearchEngine, shared_cluster: ObservedOpenSearch, arguments: dict[str, Any], output: str
 ) -> None:
     search_arguments = {"mode": "all", **arguments, "output": output, "explain": output == "full"}
 
@@ -119,7 +120,7 @@ def make_comparable(response: dict[str, Any]) -> Any:
 
 
 def test_scores_do_not_depend_on_where_documents_happen_to_lie(
-    world: Path, shared_cluster: FakeOpenSearch, cluster: FakeOpenSearch
+    world: Path, shared_cluster: ObservedOpenSearch, cluster: ObservedOpenSearch
 ) -> None:
     for query in ("cart", "parse error", "price of an item"):
         sharded, unsharded = (
@@ -130,7 +131,7 @@ def test_scores_do_not_depend_on_where_documents_happen_to_lie(
         assert sharded == unsharded
 
 
-def test_a_search_is_three_requests_and_one_more_for_a_new_generation(cluster: FakeOpenSearch) -> None:
+def test_a_search_is_three_requests_and_one_more_for_a_new_generation(cluster: ObservedOpenSearch) -> None:
     searched = open_remote_index(cluster, pause=600)
 
     search_names(searched, "cart")
@@ -141,7 +142,7 @@ def test_a_search_is_three_requests_and_one_more_for_a_new_generation(cluster: F
 
 
 def test_a_name_nobody_published_is_no_index_and_says_how_to_make_one(
-    cluster: FakeOpenSearch,
+    cluster: ObservedOpenSearch,
 ) -> None:
     with pytest.raises(ToolError) as caught:
         run_search(open_remote_index(cluster, name="other"), query="cart")
@@ -150,9 +151,9 @@ def test_a_name_nobody_published_is_no_index_and_says_how_to_make_one(
     assert "cleats worker" in caught.value.hint
 
 
-def test_an_index_of_another_version_is_none(cluster: FakeOpenSearch) -> None:
-    [index] = cluster.indexes.values()
-    index.mappings["_meta"]["cleats"]["form"] = "0.0.0"
+def test_an_index_of_another_version_is_none(cluster: ObservedOpenSearch) -> None:
+    [index] = cluster.index_names
+    cluster.write_meta(index, form="0.0.0")
 
     with pytest.raises(ToolError, match="another version") as caught:
         run_search(open_remote_index(cluster), query="cart")
@@ -173,7 +174,7 @@ def test_a_cluster_out_of_reach_is_unavailable_for_now() -> None:
 
 
 def test_a_cluster_that_says_nothing_is_given_up_in_time(
-    cluster: FakeOpenSearch, monkeypatch: pytest.MonkeyPatch
+    cluster: ObservedOpenSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = threading.Event()
     monkeypatch.setattr(remotely, "SEARCH_TIMEOUT_SECONDS", 0.05)
@@ -188,7 +189,7 @@ def test_a_cluster_that_says_nothing_is_given_up_in_time(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_cluster_that_stays_unwell_is_unavailable(cluster: FakeOpenSearch, status: int) -> None:
+def test_a_cluster_that_stays_unwell_is_unavailable(cluster: ObservedOpenSearch, status: int) -> None:
     cluster.faults = [lambda _: (status, {"error": {"type": "x", "reason": "unwell"}})]
 
     with pytest.raises(ToolError) as caught:
@@ -198,7 +199,7 @@ def test_a_cluster_that_stays_unwell_is_unavailable(cluster: FakeOpenSearch, sta
     assert caught.value.retryable
 
 
-def test_a_search_is_sent_again_when_the_cluster_was_busy_once(cluster: FakeOpenSearch) -> None:
+def test_a_search_is_sent_again_when_the_cluster_was_busy_once(cluster: ObservedOpenSearch) -> None:
     def fail_once(request: ClusterRequest) -> tuple[int, Any] | None:
         if not request.path.endswith("_msearch"):
             return None
@@ -210,7 +211,7 @@ def test_a_search_is_sent_again_when_the_cluster_was_busy_once(cluster: FakeOpen
     assert search_names(open_remote_index(cluster), "Cart.add")[0] == "Cart.add"
 
 
-def test_half_an_answer_is_no_answer(cluster: FakeOpenSearch) -> None:
+def test_half_an_answer_is_no_answer(cluster: ObservedOpenSearch) -> None:
     def fail_shard(request: ClusterRequest) -> tuple[int, Any] | None:
         if not request.path.endswith("_msearch"):
             return None
@@ -227,10 +228,9 @@ def test_half_an_answer_is_no_answer(cluster: FakeOpenSearch) -> None:
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
-def test_what_the_cluster_finds_too_complex_is_the_callers_to_change(cluster: FakeOpenSearch) -> None:
-    [index] = cluster.indexes.values()
-    index.settings["max_regex_length"] = 3
-    index.searchers.clear()
+def test_what_the_cluster_finds_too_complex_is_the_callers_to_change(cluster: ObservedOpenSearch) -> None:
+    [index] = cluster.index_names
+    cluster.ask("PUT", f"/{index}/_settings", {"index": {"max_regex_length": 3}})
 
     with pytest.raises(ToolError, match="longer than the maximum") as caught:
         run_search(open_remote_index(cluster), query="cart", path="src/**")
@@ -238,18 +238,18 @@ def test_what_the_cluster_finds_too_complex_is_the_callers_to_change(cluster: Fa
     assert caught.value.code is ErrorCode.INVALID_REQUEST
 
 
-def test_an_index_that_goes_away_under_a_search_is_looked_up_again(cluster: FakeOpenSearch, tmp_path: Path) -> None:
+def test_an_index_that_goes_away_under_a_search_is_looked_up_again(cluster: ObservedOpenSearch, tmp_path: Path) -> None:
     searched = open_remote_index(cluster, pause=600)
     search_names(searched, "cart")
     publish_generation(cluster, build_generation(tmp_path / NEXT_GENERATION, build_shop_files()[:1]))
-    del cluster.indexes[next(iter(cluster.indexes))]
+    cluster.remove_index(cluster.index_names[0])
 
     assert search_names(searched, "runCommand")[0] == "runCommand"
     assert search_names(searched, "HTTPStore", ann=False) == []
 
 
 def test_an_index_that_goes_away_before_its_hits_are_read_is_looked_up_again(
-    cluster: FakeOpenSearch,
+    cluster: ObservedOpenSearch,
 ) -> None:
     searched = open_remote_index(cluster, pause=600)
     search_names(searched, "cart")
@@ -266,7 +266,7 @@ def test_an_index_that_goes_away_before_its_hits_are_read_is_looked_up_again(
     assert search_names(searched, "Cart.add")[0] == "Cart.add"
 
 
-def test_a_new_generation_is_noticed_after_the_pause(cluster: FakeOpenSearch, tmp_path: Path) -> None:
+def test_a_new_generation_is_noticed_after_the_pause(cluster: ObservedOpenSearch, tmp_path: Path) -> None:
     patient, eager = open_remote_index(cluster, pause=600), open_remote_index(cluster, pause=0)
     for index in (patient, eager):
         assert "HTTPStore" in search_names(index, "HTTPStore")
@@ -277,7 +277,7 @@ def test_a_new_generation_is_noticed_after_the_pause(cluster: FakeOpenSearch, tm
     assert "HTTPStore" not in search_names(eager, "HTTPStore")
 
 
-def test_indexes_of_several_builders_are_one_corpus(cluster: FakeOpenSearch, tmp_path: Path) -> None:
+def test_indexes_of_several_builders_are_one_corpus(cluster: ObservedOpenSearch, tmp_path: Path) -> None:
     docs = build_generation(
         tmp_path / FIRST_GENERATION, [file for file in build_shop_files() if file.lang == "markdown"]
     )
@@ -295,7 +295,7 @@ def test_indexes_of_several_builders_are_one_corpus(cluster: FakeOpenSearch, tmp
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_corpus_that_lacks_an_index_is_not_searched_in_part(cluster: FakeOpenSearch, tmp_path: Path) -> None:
+def test_a_corpus_that_lacks_an_index_is_not_searched_in_part(cluster: ObservedOpenSearch, tmp_path: Path) -> None:
     both = open_indexes(cluster, tmp_path, "shop", "nobody")
 
     with pytest.raises(ToolError, match="nobody") as caught:
@@ -307,12 +307,12 @@ def test_a_corpus_that_lacks_an_index_is_not_searched_in_part(cluster: FakeOpenS
     assert refused.value.code is ErrorCode.FORBIDDEN
 
 
-def open_indexes(cluster: FakeOpenSearch, root: Path, *names: str) -> RemoteIndex | RemoteIndexGroup:
+def open_indexes(cluster: ObservedOpenSearch, root: Path, *names: str) -> RemoteIndex | RemoteIndexGroup:
     settings = make_settings(opensearch_url=cluster.base, opensearch_indexes=names, index_poll=0)
     return made(settings, Repository(root))
 
 
-def test_who_one_is_goes_with_every_request_and_into_no_message(cluster: FakeOpenSearch) -> None:
+def test_who_one_is_goes_with_every_request_and_into_no_message(cluster: ObservedOpenSearch) -> None:
     cluster.required_authorization = encode_basic_auth("reader", "hush")
 
     hit_names = search_names(open_remote_index(cluster, user="reader", password="hush"), "Cart.add")
@@ -327,13 +327,13 @@ def test_who_one_is_goes_with_every_request_and_into_no_message(cluster: FakeOpe
     assert "hush" not in repr(open_remote_index(cluster, user="reader", password="hush"))
 
 
-def test_a_token_is_sent_as_one(cluster: FakeOpenSearch) -> None:
+def test_a_token_is_sent_as_one(cluster: ObservedOpenSearch) -> None:
     cluster.required_authorization = "Bearer secret"
 
     assert search_names(open_remote_index(cluster, token="secret"), "Cart.add")[0] == "Cart.add"
 
 
-def test_a_redirect_is_not_followed_with_a_password(cluster: FakeOpenSearch) -> None:
+def test_a_redirect_is_not_followed_with_a_password(cluster: ObservedOpenSearch) -> None:
     cluster.faults = [lambda _: (302, {})]
 
     with pytest.raises(ToolError, match="302"):
@@ -342,7 +342,7 @@ def test_a_redirect_is_not_followed_with_a_password(cluster: FakeOpenSearch) -> 
     assert len(cluster.requests) == 1
 
 
-def test_a_search_that_is_cancelled_lets_go_of_the_cluster(cluster: FakeOpenSearch) -> None:
+def test_a_search_that_is_cancelled_lets_go_of_the_cluster(cluster: ObservedOpenSearch) -> None:
     reached, ended = threading.Event(), threading.Event()
 
     def hold_request(request: ClusterRequest) -> None:

@@ -22,7 +22,8 @@ from cleats.toolsets.code.index.progress import BuildProgress
 from cleats.toolsets.code.sharing.opensearch.remote_index import LOCK_FILENAME
 from tests.support.indexes import QUICK_OPTIONS, IndexedRepository
 from tests.support.opensearch_clients import list_serving_indexes, open_remote_index, search_names
-from tests.support.opensearch_server import FakeOpenSearch, encode_basic_auth, run_opensearch
+from tests.support.opensearch_server import run_opensearch
+from tests.support.opensearch_traffic import ObservedOpenSearch, encode_basic_auth
 from tests.support.waiting import wait_until
 from tests.toolsets.code.sharing.test_fleet_servers import CountingClient, FleetMachine
 
@@ -49,7 +50,7 @@ def world(tmp_path: Path) -> IndexedRepository:
     return repository
 
 
-def make_settings(world: IndexedRepository, cluster: FakeOpenSearch, **changed: Any) -> Settings:
+def make_settings(world: IndexedRepository, cluster: ObservedOpenSearch, **changed: Any) -> Settings:
     values: dict[str, Any] = {
         "project_dir": world.root,
         "cache_dir": world.cache,
@@ -88,7 +89,7 @@ def test_a_server_without_the_files_answers_from_the_cluster(world: IndexedRepos
                 arguments = {"query": "cart", **options} if options else {}
                 assert reader.call(tool, **arguments)["error"]["code"] == "FORBIDDEN"
             assert "hush" not in json.dumps(reader.call("config_status"))
-            assert "hush" not in str(cluster.indexes)
+            assert not any(b"hush" in request.body for request in cluster.requests)
             cluster.faults = [lambda _: (503, {})]
             gone = reader.call("search", query="cart")["error"]
             assert (gone["code"], gone["details"]["retryable"]) == ("UNAVAILABLE", True)
@@ -160,7 +161,7 @@ def test_two_publishers_of_one_machine_do_not_write_at_the_same_time(world: Inde
             lock.release()
 
         assert "Another process" in report.warnings[0]
-        assert not cluster.indexes
+        assert not cluster.index_names
 
 
 def load_ready_check(settings: Settings) -> Callable[[], Awaitable[None]] | None:

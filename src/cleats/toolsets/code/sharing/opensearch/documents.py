@@ -232,6 +232,7 @@ def describe_generation(folder: Path) -> dict[str, Any]:
         [(vector_bytes, chunk_count)] = catalogue.connection.execute(
             "SELECT coalesce(sum(length(vectors)), 0), (SELECT count(*) FROM chunks) FROM files"
         )
+        paths = [path for (path,) in catalogue.connection.execute("SELECT path FROM files")]
     table = load_word_table()
     dimensions = (
         vector_bytes // chunk_count if chunk_count and table is not None and not vector_bytes % chunk_count else 0
@@ -243,9 +244,16 @@ def describe_generation(folder: Path) -> dict[str, Any]:
         "files": counts.files,
         "words": count_words(folder),
         "branch": meta.get("branch"),
+        "alphabet": list_other_chars(paths),
         "dimensions": int(dimensions),
         "table": table.fingerprint if table is not None and dimensions else "",
     }
+
+
+def list_other_chars(paths: Iterable[str]) -> str:
+    """Return the characters of some paths, in their own and in lower case, that are not ASCII."""
+    chars = {char for path in paths if not path.isascii() for char in path + path.lower() if not char.isascii()}
+    return "".join(sorted(chars))
 
 
 def format_version() -> str:

@@ -123,19 +123,19 @@ def _count_clauses(query: Any) -> int:
     return is_leaf + term_count + sum(_count_clauses(part) for part in query.values())
 
 
-def build_filter_query(condition: SearchFilter) -> OpenSearchQuery:
-    """Build the query for documents that pass a filter.
+def build_filter_query(condition: SearchFilter, alphabet: str | None = None) -> OpenSearchQuery:
+    """Build the query for documents that pass a filter; `alphabet` has the other characters than ASCII of their paths.
 
     Raises:
         ToolError: INVALID_REQUEST, it cannot be expressed in OpenSearch's language.
     """
-    return _build_test_query(condition, condition.condition)
+    return _build_test_query(condition, condition.condition, alphabet)
 
 
-def _build_test_query(condition: SearchFilter, test: FilterCondition) -> OpenSearchQuery:
+def _build_test_query(condition: SearchFilter, test: FilterCondition, alphabet: str | None) -> OpenSearchQuery:
     match test:
         case NegatedCondition(inner):
-            return {"bool": {"must_not": [_build_test_query(condition, inner)]}}
+            return {"bool": {"must_not": [_build_test_query(condition, inner, alphabet)]}}
         case MinimumCondition(number):
             minimum = max(0, math.ceil(number))
             within_range = {"range": {f"number.{condition.column}": {"gte": minimum}}}
@@ -143,7 +143,9 @@ def _build_test_query(condition: SearchFilter, test: FilterCondition) -> OpenSea
         case FlagCondition():
             return {"term": {f"flag.{condition.column}": {"value": True}}}
         case PatternCondition(patterns, cased):
-            return build_disjunction(_build_pattern_query(condition, pattern, cased=cased) for pattern in patterns)
+            return build_disjunction(
+                _build_pattern_query(condition, pattern, alphabet, cased=cased) for pattern in patterns
+            )
         case TextCondition() | FieldCondition() as values:
             return _build_value_query(f"has.{condition.column}", values)
 
@@ -159,7 +161,7 @@ def _build_value_query(field: str, test: TextCondition | FieldCondition) -> Open
 
 
 def _build_pattern_query(
-    condition: SearchFilter, pattern: re.Pattern[str] | PathPart, *, cased: bool
+    condition: SearchFilter, pattern: re.Pattern[str] | PathPart, alphabet: str | None, *, cased: bool
 ) -> OpenSearchQuery:
     is_path = condition.column == "path"
     if isinstance(pattern, PathPart):
@@ -169,7 +171,7 @@ def _build_pattern_query(
             return _build_regexp_query(field, f".*{escape_text(pattern.text)}{rest}{FRAME_END}")
         return _build_substring_query(field, pattern.text)
     try:
-        expression = regexes.translate_pattern(pattern)
+        expression = regexes.translate_pattern(pattern, alphabet)
     except regexes.InexpressibleError as error:
         reason = f"{error}, which OpenSearch does not support"
         raise make_pattern_error(condition.argument, pattern.pattern, reason, hint=_INEXPRESSIBLE_HINT) from None

@@ -8,6 +8,7 @@ characters is written out as ranges of code points with exactly the characters t
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias
@@ -31,6 +32,7 @@ _START_ANCHORS: Final = frozenset({"AT_BEGINNING", "AT_BEGINNING_STRING"})
 _END_ANCHORS: Final = frozenset({"AT_END", "AT_END_STRING"})
 _UNBOUNDED_REPEAT: Final = 1 << 31
 _LINE_FEED_RANGE: Final[CodePointRanges] = ((10, 10),)
+_ASCII_RANGE: Final[CodePointRanges] = ((0, 127),)
 _CLASSES_BY_CATEGORY: Final = {"CATEGORY_DIGIT": r"\d", "CATEGORY_SPACE": r"\s", "CATEGORY_WORD": r"\w"}
 _ParsedItem = tuple[Any, Any]
 
@@ -39,36 +41,67 @@ class InexpressibleError(ValueError):
     """A pattern without an equivalent in Lucene; the message names the construct."""
 
 
-def translate_pattern(pattern: re.Pattern[str]) -> str:
-    """Return an expression that matches a framed value where Python finds the pattern in it.
+def translate_pattern(pattern: re.Pattern[str], alphabet: str | None = None) -> str:
+    r"""Return an expression that matches a framed value where Python finds the pattern in it.
+
+    With an alphabet, the expression is exact only for values of ASCII characters and those of the alphabet. It is then
+    short: the full ranges of a class such as `\w` keep a cluster busy for seconds.
 
     Raises:
         InexpressibleError: there is none.
     """
     parsed = import_module("re._parser").parse(pattern.pattern, pattern.flags)
-    expression = f".*{_translate_sequence(list(parsed), pattern.flags)}.*"
+    chars = ((0, MAX_CODE_POINT),) if alphabet is None else merge_ranges(((code, code),) for code in map(ord, alphabet))
+    translator = _PatternTranslator(merge_ranges([chars, _ASCII_RANGE]))
+    expression = f".*{translator.translate_sequence(list(parsed), pattern.flags)}.*"
     if len(expression) > MAX_LUCENE_CHARS:
         raise InexpressibleError("is too long when its classes are written out")
     return expression
 
 
-def _translate_sequence(items: Sequence[_ParsedItem], flags: int) -> str:
-    _check_anchors(items)
-    translated: list[str] = []
-    excluded: CodePointRanges = ()
-    for index, (name, operand) in enumerate((str(op), operand) for op, operand in items):
-        if name == "ASSERT_NOT":
-            excluded = _parse_negative_lookahead(operand, items[index + 1 :], flags)
-            if not operand[1]:
-                return format_ranges(())  # `(?!)` never matches
-            continue
-        char_ranges = _single_char_ranges(name, operand, flags)
-        if char_ranges is not None:
-            translated.append(format_ranges(subtract_ranges(char_ranges, excluded)))
-        else:
-            translated.append(_translate_item(name, operand, flags))
-        excluded = ()
-    return "".join(translated)
+@dataclass(frozen=True, slots=True)
+class _PatternTranslator:
+    """Translates the items of a pattern for values of an alphabet."""
+
+    alphabet: CodePointRanges
+
+    def translate_sequence(self, items: Sequence[_ParsedItem], flags: int) -> str:
+        _check_anchors(items)
+        translated: list[str] = []
+        excluded: CodePointRanges = ()
+        for index, (name, operand) in enumerate((str(op), operand) for op, operand in items):
+            if name == "ASSERT_NOT":
+                excluded = _parse_negative_lookahead(operand, items[index + 1 :], flags)
+                if not operand[1]:
+                    return format_ranges((), self.alphabet)  # `(?!)` never matches
+                continue
+            char_ranges = _single_char_ranges(name, operand, flags)
+            if char_ranges is not None:
+                translated.append(format_ranges(subtract_ranges(char_ranges, excluded), self.alphabet))
+            else:
+                translated.append(self._translate_item(name, operand, flags))
+            excluded = ()
+        return "".join(translated)
+
+    def _translate_item(self, name: str, operand: Any, flags: int) -> str:
+        match name:
+            case "AT":
+                return _translate_anchor(str(operand), flags)
+            case "BRANCH":
+                return f"({'|'.join(self.translate_sequence(list(branch), flags) or '()' for branch in operand[1])})"
+            case "SUBPATTERN":
+                _, added, removed, inner = operand
+                return f"({self.translate_sequence(list(inner), (flags | added) & ~removed) or '()'})"
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                low, high, inner = operand
+                return (
+                    f"({self.translate_sequence(list(inner), flags) or '()'}){_format_quantifier(int(low), int(high))}"
+                )
+            case "ASSERT":
+                raise InexpressibleError("looks ahead or behind")
+            case "FAILURE":
+                return format_ranges((), self.alphabet)
+        raise InexpressibleError("has a group that never gives back what it took, or a reference")
 
 
 def _parse_negative_lookahead(
@@ -115,25 +148,6 @@ def _class_member_ranges(name: str, operand: Any, *, ignore_case: bool) -> CodeP
     kind = str(operand)
     included = expand_class(_CLASSES_BY_CATEGORY[kind.replace("_NOT_", "_")])
     return invert_ranges(included) if "_NOT_" in kind else included
-
-
-def _translate_item(name: str, operand: Any, flags: int) -> str:
-    match name:
-        case "AT":
-            return _translate_anchor(str(operand), flags)
-        case "BRANCH":
-            return f"({'|'.join(_translate_sequence(list(branch), flags) or '()' for branch in operand[1])})"
-        case "SUBPATTERN":
-            _, added, removed, inner = operand
-            return f"({_translate_sequence(list(inner), (flags | added) & ~removed) or '()'})"
-        case "MAX_REPEAT" | "MIN_REPEAT":
-            low, high, inner = operand
-            return f"({_translate_sequence(list(inner), flags) or '()'}){_format_quantifier(int(low), int(high))}"
-        case "ASSERT":
-            raise InexpressibleError("looks ahead or behind")
-        case "FAILURE":
-            return format_ranges(())
-    raise InexpressibleError("has a group that never gives back what it took, or a reference")
 
 
 def _translate_anchor(name: str, flags: int) -> str:
@@ -252,17 +266,17 @@ def subtract_ranges(ranges: CodePointRanges, excluded: CodePointRanges) -> CodeP
     return invert_ranges(merge_ranges([invert_ranges(ranges), excluded]))
 
 
-def format_ranges(ranges: CodePointRanges) -> str:
-    """Format a set in Lucene's language, without the frame characters."""
-    ranges = subtract_ranges(ranges, FRAME_RANGES)
-    if not ranges:
+def format_ranges(ranges: CodePointRanges, alphabet: CodePointRanges) -> str:
+    """Format a set in Lucene's language, without the frame characters; only the characters of an alphabet count."""
+    excluded = merge_ranges([subtract_ranges(alphabet, ranges), FRAME_RANGES])
+    included = subtract_ranges(alphabet, excluded)
+    if not included:
         return f"{FRAME_END}{FRAME_START}"  # occurs in no framed text
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return escape_text(chr(ranges[0][0]))
-    inverted = invert_ranges(ranges)
-    if len(inverted) < len(ranges):
-        return f"[^{''.join(map(_format_range, inverted))}]"
-    return f"[{''.join(map(_format_range, ranges))}]"
+    if len(included) == 1 and included[0][0] == included[0][1]:
+        return escape_text(chr(included[0][0]))
+    if len(excluded) < len(included):
+        return f"[^{''.join(map(_format_range, excluded))}]"
+    return f"[{''.join(map(_format_range, included))}]"
 
 
 def _format_range(code_range: tuple[int, int]) -> str:

@@ -86,7 +86,7 @@ class ClusterSearch:
         self._meta = meta
         self._plan: SearchPlan = plan_search(request)
         self._limit = max(MIN_FETCHED_CHUNKS, 3 * request.top)
-        self._filters = [build_filter_query(condition) for condition in request.filters]
+        self._filters = [build_filter_query(condition, meta.get("alphabet")) for condition in request.filters]
         self._query_vector = self._encode_query()
         self._demotes_tests = should_demote_tests(request, self._plan)
         self._ranked_files: RankedFiles | None = None

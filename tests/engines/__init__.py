@@ -1,0 +1,1 @@
+"""Tests against real servers, installed and run by `make engines`."""
