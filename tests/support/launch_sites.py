@@ -59,7 +59,7 @@ def commit_folder(root: Path) -> str:
         **{f"GIT_{role}_EMAIL": "ann@example.com" for role in ("AUTHOR", "COMMITTER")},
         **{f"GIT_{role}_DATE": commit_date for role in ("AUTHOR", "COMMITTER")},
     }
-    git_commands = (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "All of it"])
+    git_commands = (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "All of it"])
     for arguments in git_commands:
         subprocess.run(["git", *arguments], cwd=root, env=env, check=True, capture_output=True)
     completed = subprocess.run(

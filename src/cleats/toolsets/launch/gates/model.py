@@ -53,7 +53,9 @@ class FixCase:
 
     @cached_property
     def draft(self) -> str | None:
-        """The text of the page as it was drafted."""
+        """The text of the page as it was drafted, with the edits that people made to its predecessor."""
+        if self.site.job.has_artifact(f"merged/{self.path}"):
+            return self.site.job.read(f"merged/{self.path}").decode()
         name = f"drafts/{self.file.section}/{self.path}"
         has_draft = self.file.plan and self.site.job.has_artifact(name)
         return self.site.job.read(name).decode() if has_draft else None

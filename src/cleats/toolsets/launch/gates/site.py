@@ -170,11 +170,41 @@ class LaunchSite:
         return text
 
     def is_from_launch(self, path: str, line: int) -> bool:
-        """Return whether a line of a page came with this launch; line 0 is the file as a whole."""
+        """Return whether a line of a page came with this launch; line 0 is the file as a whole.
+
+        On a page that people edited since an earlier launch, only lines that this launch drafted did.
+        """
+        if path in self.edited_drafts:
+            return line > 0 and self.are_lines_from_launch(path, line, line)
         if any(entry["output_path"] == path for entry in self.plan):
             return True
         new_lines = next((change.new_lines for change in self.changes if change.path == path), None)
         return new_lines is None or line in new_lines
+
+    def are_lines_from_launch(self, path: str, first: int, last: int) -> bool:
+        """Return whether all lines of a block came with this launch, and none from people before it."""
+        if path not in self.edited_drafts:
+            return self.is_from_launch(path, first)
+        new_lines = next((change.new_lines for change in self.changes if change.path == path), frozenset()) or ()
+        lines = (self.read_text(path) or "").split("\n")
+        drafted_lines = self.edited_drafts[path]
+        return all(
+            number in new_lines or (number <= len(lines) and lines[number - 1] in drafted_lines)
+            for number in range(first, last + 1)
+        )
+
+    @cached_property
+    def edited_drafts(self) -> Mapping[str, frozenset[str]]:
+        """The drafted lines of each page that people edited since an earlier launch, by path."""
+        updates = self.load_document("page_updates.json").get("pages", ())
+        sections = {entry["output_path"]: entry["section"] for entry in self.plan}
+        return {
+            update["path"]: frozenset(
+                self.job.read(f"drafts/{sections[update['path']]}/{update['path']}").decode().split("\n")
+            )
+            for update in updates
+            if update["edited"] and update["path"] in sections
+        }
 
     def load_document(self, name: str) -> Mapping[str, Any]:
         """Return an artifact that is a JSON object; empty when the run has none of that name."""

@@ -20,7 +20,11 @@ def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
     catalogue = page_text.index_snippets(site)
     yield f"the catalogue holds {len(catalogue)} snippets"
     code_blocks = [
-        (file, fence) for file in site.files for fence in file.fences if fence.language not in NON_CODE_LANGUAGES
+        (file, fence)
+        for file in site.files
+        for fence in file.fences
+        if fence.language not in NON_CODE_LANGUAGES
+        and site.are_lines_from_launch(file.path, fence.line, fence.line + fence.code.count("\n") + 1)
     ]
     faults = find_faults((fence.code, page_text.normalise_language(fence)) for _, fence in code_blocks)
     for (file, fence), fault in zip(code_blocks, faults, strict=True):

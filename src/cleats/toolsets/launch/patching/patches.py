@@ -9,6 +9,7 @@ anything else is a conflict that changes nothing. Several patches of one file fo
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -55,6 +56,30 @@ def make_front_matter_patch(path: str, before: str, updates: Mapping[str, Any]) 
 def make_range_patch(path: str, before: str, start: int, end: int, text: str) -> SitePatch:
     """Make a patch that replaces lines `start` to `end`; an `end` of `start` - 1 inserts the text."""
     return _make_patch("update_file_range", path, before, start_line=start, end_line=end, new_content=text)
+
+
+def make_text_patch(path: str, before: str, after: str) -> SitePatch:
+    """Make a patch that replaces the lines from the first to the last that differ."""
+    old, new = before.split("\n"), after.split("\n")
+    tail = _count_equal_lines(old[::-1], new[::-1])
+    head = min(_count_equal_lines(old, new), min(len(old), len(new)) - tail)
+    middle = new[head : len(new) - tail]
+    text = "\n".join(middle) + "\n" if middle else ""
+    patch = make_range_patch(path, before, head + 1, len(old) - tail, text)
+    if apply_patch_to_text(patch, before) != after:
+        raise ValueError(f"the patch of {path} does not lead to the new text")
+    return patch
+
+
+def _count_equal_lines(old: Sequence[str], new: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+
+
+def make_whole_file_patch(path: str, before: str | None, after: str | None) -> SitePatch:
+    """Make the patch that leads from one state of a file to another; None is a missing file."""
+    if before is None:
+        return make_create_patch(path, after or "")
+    return make_delete_patch(path, before) if after is None else make_text_patch(path, before, after)
 
 
 def make_delete_patch(path: str, before: str) -> SitePatch:

@@ -99,6 +99,8 @@ class PagePlanner:
         for candidate in [*mandatory_pages, *list_optional_pages(section, self.material)]:
             if len(pages) >= max_pages or (candidate.priority and candidate.slug in used_slugs):
                 continue
+            if candidate.priority and self.site.was_removed_by_people(section, candidate.slug, locale):
+                continue
             page = self._try_page(candidate, locale, tier)
             if isinstance(page, DraftablePage):
                 pages.append(page)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
+from cleats.toolsets.launch.patching.launch_records import LaunchRecords
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.site import hugo
 from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
@@ -58,6 +59,12 @@ class PlannedSite:
         if stem in ("index", "_index") or not self._uses_page_folders(section):
             return path
         return str(name.parent / stem / f"index{dot}{ending}")
+
+    def was_removed_by_people(self, section: str, slug: str, locale: str) -> bool:
+        """Return True if an earlier launch wrote the page and the site has it no more."""
+        path = self.resolve_page_path(section, slug, locale)
+        records = LaunchRecords(self.tree.read_text, self.config["allowed_paths"])
+        return path not in self.tree.path_set and records.find_page(path) is not None
 
     def resolve_page_url(self, section: str, slug: str, locale: str) -> str:
         """Return the address of the profile, for a site whose configuration does not define it."""

@@ -6,7 +6,6 @@ that finds nothing to do still uses up the attempt, and its issue is not tried a
 
 import difflib
 from collections.abc import Collection, Mapping
-from itertools import takewhile
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -134,7 +133,7 @@ def build_patches(path: str, before: str | None, answer: FixResult) -> list[Site
         return [] if before is None else [patches.make_delete_patch(path, before)]
     if before is None:
         return [patches.make_create_patch(path, answer)]
-    return [_patch_front_matter(path, before, answer) or _patch_lines(path, before, answer)]
+    return [_patch_front_matter(path, before, answer) or patches.make_text_patch(path, before, answer)]
 
 
 def _patch_front_matter(path: str, before: str, fixed_text: str) -> SitePatch | None:
@@ -147,22 +146,6 @@ def _patch_front_matter(path: str, before: str, fixed_text: str) -> SitePatch | 
         return patch if apply_patch_to_text(patch, before) == fixed_text else None
     except (front_matter.FrontMatterError, ConflictError):  # a patch of keys cannot express how it is written
         return None
-
-
-def _count_equal_lines(old: list[str], new: list[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-
-
-def _patch_lines(path: str, before: str, fixed_text: str) -> SitePatch:
-    old, new = before.split("\n"), fixed_text.split("\n")
-    tail = _count_equal_lines(old[::-1], new[::-1])
-    head = min(_count_equal_lines(old, new), min(len(old), len(new)) - tail)
-    middle = new[head : len(new) - tail]
-    text = "\n".join(middle) + "\n" if middle else ""
-    patch = patches.make_range_patch(path, before, head + 1, len(old) - tail, text)
-    if apply_patch_to_text(patch, before) != fixed_text:
-        raise ValueError(f"the patch of {path} does not lead to the fixed text")
-    return patch
 
 
 def select_issue(report: Mapping[str, Any], tried_ids: Collection[str], codes: Collection[str]) -> Issue | None:

@@ -7,12 +7,16 @@ them, if the launch may change it.
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import front_matter
 from cleats.toolsets.launch.patching import patches
+from cleats.toolsets.launch.patching.launch_records import LaunchRecords, RecordedPage
+from cleats.toolsets.launch.patching.merging import digest_lines
+from cleats.toolsets.launch.patching.page_updates import PageUpdate, plan_page_removal, plan_page_update
 from cleats.toolsets.launch.patching.patches import ConflictError, SitePatch, apply_patch_to_text
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.runs.job import WorkerJob
@@ -23,17 +27,89 @@ LINK_HEADINGS = ("links and resources", "related links", "see also")
 NEW_HEADING = "See also"
 
 
-def plan_patches(
-    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], guard: WorktreeGuard, tree: CheckoutTree
-) -> list[SitePatch]:
-    """Plan all changes of the site: the drafts by path, then the links that lead to them."""
-    folders = {_find_sibling_folder(path) for path in drafts}
-    largest_weights = {folder: _find_largest_weight(folder, tree, drafts) for folder in folders}
-    new_pages = [
-        patches.make_create_patch(path, _raise_weight(text, largest_weights[_find_sibling_folder(path)]))
-        for path, text in sorted(drafts.items())
-    ]
-    return [*new_pages, *_plan_links(drafts, plan, guard)]
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """All changes of the site; `updates` is empty if no earlier run wrote any of the pages."""
+
+    patches: tuple[SitePatch, ...]
+    updates: tuple[PageUpdate, ...]
+
+
+def plan_change(
+    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], guard: WorktreeGuard, job: WorkerJob
+) -> PlannedChange:
+    """Plan all changes of the site: the drafts by path, the links that lead to them, and the record of the launch.
+
+    A page of an earlier run is merged with the edits of people. Any other existing page is a conflict.
+    """
+    tree = CheckoutTree(job.site)
+    records = LaunchRecords(lambda path: _read_page(guard, path), job.config["allowed_paths"])
+    entries = {entry["output_path"]: entry for entry in plan}
+    offsets = _find_weight_offsets(drafts, records, tree)
+    is_update = any(records.find_page(path) for path in drafts)
+    updates: list[PageUpdate] = []
+    planned_patches: list[SitePatch] = []
+    for path, draft in sorted(drafts.items()):
+        text = _raise_weight(draft, offsets[path])
+        page = _read_page(guard, path)
+        update = plan_page_update(path, text, page, records)
+        if update is None or page is None:
+            planned_patches.append(patches.make_create_patch(path, text))
+        elif update.new_text != page:
+            planned_patches.append(patches.make_text_patch(path, page, update.new_text or ""))
+        updates += [update] if update else []
+        if update is not None and update.drafted is not None:
+            records.set_page(path, _make_record(job, entries[path], update.drafted, offsets[path]))
+    is_new = {update.path for update in updates if update.change == "new"}
+    planned_patches += _plan_links(drafts, [entry for path, entry in entries.items() if path in is_new], guard)
+    for update in _plan_removals(drafts, job, guard, records) if is_update else ():
+        updates.append(update)
+        if update.change == "removed":
+            planned_patches.append(patches.make_delete_patch(update.path, _read_page(guard, update.path) or ""))
+            records.set_page(update.path, None)
+    for record_path, (old_text, new_text) in records.list_changed_files().items():
+        planned_patches.append(patches.make_whole_file_patch(record_path, old_text, new_text))
+    return PlannedChange(tuple(planned_patches), tuple(updates) if is_update else ())
+
+
+def _make_record(job: WorkerJob, entry: Mapping[str, Any], draft: str, weight_offset: int) -> RecordedPage:
+    return RecordedPage(
+        product=format_product_key(job.config),
+        section=entry["section"],
+        locale=entry["token_mappings"]["LOCALE"],
+        repo_sha=str(job.config["github_ref"]),
+        weight_offset=weight_offset,
+        digests=digest_lines(draft),
+    )
+
+
+def format_product_key(config: Mapping[str, Any]) -> str:
+    """Return the name under which the record keeps the pages of a product."""
+    return f"{config['product_slug']}/{config['target_platform']}"
+
+
+def _find_weight_offsets(drafts: Mapping[str, str], records: LaunchRecords, tree: CheckoutTree) -> dict[str, int]:
+    """Return what is added to the weight of each page; an update keeps what the first run added."""
+    recorded_offsets: dict[str, int] = {}
+    for path in drafts:
+        if (page := records.find_page(path)) is not None:
+            recorded_offsets[_find_sibling_folder(path)] = page.weight_offset
+    folders = {_find_sibling_folder(path) for path in drafts} - recorded_offsets.keys()
+    offsets = {folder: _find_largest_weight(folder, tree, drafts) for folder in folders} | recorded_offsets
+    return {path: offsets[_find_sibling_folder(path)] for path in drafts}
+
+
+def _plan_removals(
+    drafts: Mapping[str, str], job: WorkerJob, guard: WorktreeGuard, records: LaunchRecords
+) -> Iterator[PageUpdate]:
+    """Plan the end of the pages that an earlier run of this product wrote and this one does not draft."""
+    for path, recorded in records.list_pages().items():
+        is_in_scope = recorded.section in job.config["required_sections"] and recorded.locale in job.config["locales"]
+        if path in drafts or recorded.product != format_product_key(job.config) or not is_in_scope:
+            continue
+        page = _read_page(guard, path)
+        if page is not None:
+            yield plan_page_removal(path, page, records)
 
 
 def _find_sibling_folder(path: str) -> str:
@@ -155,13 +231,20 @@ async def run_link(job: WorkerJob) -> Mapping[str, Any]:
     for section in job.config["required_sections"]:
         for page in job.read_json(f"drafts/{section}/draft_manifest.json")["pages"]:
             drafts[fence.check_path(page["output_path"])] = job.read(page["artifact"]).decode()
-    bundle = patches.make_bundle(plan_patches(drafts, plan, fence, CheckoutTree(job.site)))
+    change = plan_change(drafts, plan, fence, job)
+    bundle = patches.make_bundle(change.patches)
     check_budgets(bundle, job.config["budgets"])
     if patch_conflicts := patches.find_conflicts(bundle, fence):
         conflict_documents = [conflict.as_json() for conflict in patch_conflicts]
         job.write_on_failure("patch_conflicts.json", {"schema_version": "1.0", "conflicts": conflict_documents})
         raise patches.make_conflict_error(patch_conflicts)
     job.write("patch_bundle.json", bundle)
+    if change.updates:
+        updates = [update.as_json() for update in change.updates]
+        job.write("page_updates.json", {"schema_version": "1.0", "pages": updates})
+    for update in change.updates:
+        if update.edited and update.new_text is not None:
+            job.write(f"merged/{update.path}", update.new_text)
     name = str(job.config["product_name"])
     job.write("reports/diff_report.md", render_diff_report(bundle, fence, name))
     return {"patches": len(bundle["patches"])}

@@ -12,6 +12,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.config.secrets import GITHUB_API_URL, redact_url
 from cleats.toolsets.launch.git.client import HardenedGit
 from cleats.toolsets.launch.patching import patches
+from cleats.toolsets.launch.patching.page_updates import render_update_notes
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard, hash_contents, list_changed_paths
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.parts import fill_template
@@ -124,9 +125,11 @@ def _format_body(job: WorkerJob, files: Sequence[ChangedFile], description: str)
     """Format what a reviewer reads first: the reason, the pages, the gates that passed."""
     report = job.read_json(REPORT_FILE_NAME)
     passed = [gate["name"] for gate in report["gates"] if gate["ok"]]
+    updates = job.read_json("page_updates.json")["pages"] if job.has_artifact("page_updates.json") else ()
     lines = [
         description,
         "",
+        *(render_update_notes(updates, str(job.facts["clone"]["repo_sha"])) if updates else ()),
         f"Source: {redact_url(job.config['github_repo_url'])} at {job.facts['clone']['repo_sha']}",
         f"Run: {job.run_id}",
         "",
