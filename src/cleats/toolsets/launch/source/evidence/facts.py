@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final
 
-from cleats.toolsets.launch.source.api.public_names import ApiSurface
+from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
 from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import document_claims
@@ -228,10 +228,26 @@ def _describe_positioning(sources: RepositorySources, ledger: ClaimLedger, summa
 
 
 def _describe_surface(surface: ApiSurface, claim_ids: Mapping[str, str]) -> dict[str, Any]:
-    symbols: dict[str, list[dict[str, Any]]] = {"class": [], "function": []}
+    symbols: dict[str, list[dict[str, Any]]] = {"class": [], "function": [], "constant": []}
     for symbol in surface.symbols:
-        document = {name: getattr(symbol, name) for name in ("name", "path", "line", "signature")}
-        claim = {"claim_id": claim_ids[symbol.name]} if claim_ids.get(symbol.name) else {}
-        symbols[symbol.kind].append(document | {"summary": symbol.doc} | claim)
+        symbols[symbol.kind].append(_describe_symbol(symbol, claim_ids))
     modules = [{"name": name, "path": path} for name, path in surface.modules]
-    return {"classes": symbols["class"], "functions": symbols["function"], "modules": modules}
+    return {
+        "classes": symbols["class"],
+        "functions": symbols["function"],
+        "constants": symbols["constant"],
+        "modules": modules,
+    }
+
+
+def _describe_symbol(symbol: Symbol, claim_ids: Mapping[str, str]) -> dict[str, Any]:
+    document = {name: getattr(symbol, name) for name in ("name", "kind", "path", "line", "signature")}
+    note_ids = [claim_ids[key] for note in symbol.notes if (key := f"{symbol.name}:{note.line}") in claim_ids]
+    optional = {
+        "claim_id": claim_ids.get(symbol.name, ""),
+        "label": symbol.label,
+        "deprecated": symbol.deprecated,
+        "note_claim_ids": note_ids,
+        "members": [_describe_symbol(member, claim_ids) for member in symbol.members],
+    }
+    return document | {"summary": symbol.doc} | {key: value for key, value in optional.items() if value}
