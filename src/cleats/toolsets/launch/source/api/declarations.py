@@ -31,6 +31,7 @@ MAX_SIGNATURE_CHARS: Final = 120
 _DEPRECATED_PATTERN: Final = re.compile(r"^\s*@?deprecated\b", re.IGNORECASE | re.MULTILINE)
 _SIGNATURE_END_PATTERN: Final = re.compile(r"[{;]|=>?\s*$")
 _SIGNATURE_NOISE_PATTERN: Final = re.compile(r"\bfinal |\s+throws\s.*$|\s+: (?:base|this)\(.*$")
+_NAME_SEPARATOR_PATTERN: Final = re.compile(r"\.|::")
 _MAX_SIGNATURE_LINES: Final = 30
 
 
@@ -147,14 +148,16 @@ def make_symbol(
     is_documented = bool(doc) and declaration.doc_line < declaration.line
     summary_lines = re.split(r"\n\s*\n", declaration.doc)[0].count("\n") + 1
     signed = maker if maker is not None and maker.parameters else declaration
+    own_name = _NAME_SEPARATOR_PATTERN.split(name)[-1].rstrip("!")
+    purpose = "" if _DEPRECATED_PATTERN.match(doc) else extract_first_sentence(doc)
     return Symbol(
         name=name,
         kind=kind,
         path=declaration.path,
         line=declaration.line,
         end=declaration.end,
-        signature=_format_signature(signed, declaration.own_name),
-        doc=extract_first_sentence(doc),
+        signature=_format_signature(signed, own_name),
+        doc=purpose,
         doc_line=declaration.doc_line if is_documented else 0,
         doc_end=min(declaration.line - 1, declaration.doc_line + summary_lines) if is_documented else 0,
         maker=(maker.line, maker.end) if maker is not None and maker.path == declaration.path else (0, 0),

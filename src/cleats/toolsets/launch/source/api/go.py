@@ -1,6 +1,7 @@
 """The public API of a Go module: the exported names of its packages, those at the top first."""
 
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from cleats.toolsets.launch.source.api.declarations import (
@@ -19,6 +20,7 @@ _PACKAGE_PATTERN = re.compile(r"^package[ \t]+(\w+)", re.MULTILINE)
 _HIDDEN_FOLDERS = frozenset({"internal", "testdata", "cmd", "vendor"})
 """Folders whose packages other modules cannot import, or have no reason to."""
 
+_VARIABLE_PATTERN = re.compile(r"(?:var |(?P<group>\t))(?P<name>[A-Z]\w*)(?:\s+[\w.*\[\]]+)?\s*(?:=|//|$)")
 _LINK_PATTERN = re.compile(r"(?<![\w\]*])\[(\*?[A-Za-z_][\w.]*)\](?![\[(:])")
 
 
@@ -30,7 +32,9 @@ def read_surface(tree: CheckoutTree, manifest: PackageManifest) -> ApiSurface:
     files = read_declarations(tree, packages, "go")
     by_package: dict[str, list[Declaration]] = {}
     for path, file in files.items():
-        by_package.setdefault(packages[path], []).extend(file.declarations)
+        found = by_package.setdefault(packages[path], [])
+        found += file.declarations
+        found += _list_variables(path, tree.read_text(path) or "", {item.name for item in file.declarations})
     symbols: dict[str, Symbol] = {}
     for package, declarations in by_package.items():
         for symbol in _list_symbols(package, declarations):
@@ -73,6 +77,21 @@ def _list_symbols(package: str, declarations: list[Declaration]) -> list[Symbol]
         elif item.kind in ("function", "constant"):
             symbols.append(make_symbol(item, name, item.kind, _clean_doc))
     return symbols
+
+
+def _list_variables(path: str, text: str, known: set[str]) -> Iterator[Declaration]:
+    """Yield the exported variables that the analysis does not list because their values are calls, such as errors."""
+    comments: list[str] = []
+    in_group = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        in_group = line.startswith("var (") or (in_group and not line.startswith(")"))
+        match = _VARIABLE_PATTERN.match(line)
+        if match and bool(match["group"]) == in_group and match["name"] not in known:
+            name, doc = match["name"], "\n".join(comments)
+            yield Declaration(
+                "constant", name, path, number, number, name, [], doc, number - len(comments), "public", [], []
+            )
+        comments = [*comments, line.strip()[2:].strip()] if line.strip().startswith("//") else []
 
 
 def _clean_doc(doc: str, name: str) -> str:

@@ -82,7 +82,7 @@ def clean_doc(doc: str, _name: str) -> str:
     """Return the description of a Javadoc comment as text, with names as code."""
     text = _BLOCK_TAG_PATTERN.split(doc, maxsplit=1)[0]
     text = _INNER_CODE_PATTERN.sub(r"`\1`", text)
-    text = _INNER_LINK_PATTERN.sub(lambda match: f"`{match[2].strip() or match[1].replace('#', '.')}`", text)
+    text = _INNER_LINK_PATTERN.sub(lambda match: match[2].strip() or f"`{match[1].replace('#', '.')}`", text)
     text = _CODE_TAG_PATTERN.sub(r"`\2`", text)
     text = _PARAGRAPH_TAG_PATTERN.sub("\n\n", text)
     return _ENTITY_PATTERN.sub(lambda match: _ENTITIES[match[0]], _TAG_PATTERN.sub("", text)).strip()

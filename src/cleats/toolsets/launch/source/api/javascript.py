@@ -148,7 +148,10 @@ class _PackageReader:
             return documented or next(iter(own), None)
         for pattern in (_IMPORT_PATTERN, _REQUIRE_PATTERN):
             for match in pattern.finditer(self.read_code(path)):
-                imported = {alias: inner for inner, alias in _read_names(match["names"] or "")}
+                pairs = _read_names(match["names"] or "")
+                # `{a: b}` is an object where it is exported, but takes `a` as `b` where it is imported.
+                is_required = pattern is _REQUIRE_PATTERN
+                imported = {inner if is_required else alias: alias if is_required else inner for inner, alias in pairs}
                 wanted = "default" if match["default"] == name else imported.get(name, "")
                 target = _resolve_import(self.tree, path, match["source"]) if wanted else ""
                 if target:

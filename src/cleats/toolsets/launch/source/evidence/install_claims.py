@@ -147,6 +147,8 @@ def claim_install(
     text = f"Install {product} with {command_list}."
     if distribution.method == "maven":
         text = f"Add {product} to a Maven or Gradle project as the dependency `{distribution.identifier}`."
+    elif distribution.method == "nuget":
+        text = f"Install {product} from NuGet with {command_list}."
     elif distribution.method == "source":
         text = f"Build {product} from source with {command_list}."
     release = find_release(manifest) if distribution.method == "maven" else None
