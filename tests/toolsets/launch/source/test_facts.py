@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from cleats.toolsets.launch.runs import artifacts
-from cleats.toolsets.launch.source.api import node
+from cleats.toolsets.launch.source.api import declarations, javascript
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
-from cleats.toolsets.launch.source.manifests import setuptools, xml_manifests
+from cleats.toolsets.launch.source.manifests import setuptools, xml_elements
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest
 from cleats.toolsets.launch.source.text import documents
 from tests.support.launch_sources import PYPROJECT_TEXT, extract_facts, list_claim_texts, write_tree
 
@@ -290,7 +291,7 @@ ECOSYSTEM_CASES: list[tuple[str, Files, dict[str, Any]]] = [
         "java",
         {"pom.xml": POM_XML, "src/main/java/org/tea/Pot.java": "package org.tea;\nclass Pot {}\n"},
         {
-            "install": [MAVEN_DEPENDENCY],
+            "install": [MAVEN_DEPENDENCY, 'implementation("org.tea:kettle:1.2.0")'],
             "imports": ["org.tea"],
             "version": "1.2.0",
             "spdx": "Apache-2.0",
@@ -568,7 +569,7 @@ def test_a_manifest_that_says_no_name_or_cannot_be_read_speaks_for_nothing(
 
 
 def test_an_element_is_found_however_deep_it_lies() -> None:
-    root = xml_manifests.parse_xml("<a><b/>" + "<a>" * 5000 + "<b/>" + "</a>" * 5000 + "<b/></a>")
+    root = xml_elements.parse_xml("<a><b/>" + "<a>" * 5000 + "<b/>" + "</a>" * 5000 + "<b/></a>")
 
     assert root is not None
     assert len(list(root.find_all("a"))) == 5000
@@ -904,9 +905,13 @@ def test_a_node_package_whose_files_end_their_parser_is_known_without_its_api(
     files = {"index.d.ts": "/** Boils water. */\nexport function boil(cups: number): void;\n"}
     source = write_tree(tmp_path, files)
 
-    surface = node.read_surface(source, "kettle", ("index.d.ts",))
-    monkeypatch.setattr(node, "_parser", lambda _path: os._exit(1))
-    torn = node.read_surface(source, "kettle", ("index.d.ts",))
+    manifest = PackageManifest(
+        ecosystem="npm", path="package.json", name=LocatedValue("kettle", ""), entry_files=("index.d.ts",)
+    )
+
+    surface = javascript.read_surface(source, manifest)
+    monkeypatch.setattr(declarations, "parse_declarations", lambda *_: os._exit(1))
+    torn = javascript.read_surface(source, manifest)
 
     assert [(symbol.name, symbol.doc) for symbol in surface.symbols] == [("boil", "Boils water.")]
     assert torn == ApiSurface((), (("kettle", "index.d.ts"),))

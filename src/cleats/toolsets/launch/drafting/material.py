@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from cleats.toolsets.launch.gates.page_text import find_unknown_commands
+from cleats.toolsets.launch.gates.secrets import find_secrets
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
 
@@ -89,13 +90,15 @@ class LaunchMaterial:
     def snippets(self) -> tuple[PageSnippet, ...]:
         """The code that can be shown: it parses and has no Hugo shortcodes.
 
-        Tests are excluded, because they show how the product is tested, not how it is used.
+        Tests are excluded, because they show how the product is tested, not how it is used, and so is
+        code with a value like a token, which no page may contain.
         """
         usable = []
         for entry in self.catalogue["snippets"]:
             language, tags, code = entry["language"], tuple(entry["tags"]), entry["code"]
             is_shown = entry["validation"]["syntax_ok"] is True and "test" not in tags and not re.search("{{[<%]", code)
-            if is_shown and not any(find_unknown_commands(code, language, self.facts)):
+            has_secrets = any(map(find_secrets, code.split("\n")))
+            if is_shown and not has_secrets and not any(find_unknown_commands(code, language, self.facts)):
                 path = entry["source"].get("path", "")
                 dependencies = tuple(entry.get("requirements", {}).get("dependencies", ()))
                 snippet = PageSnippet(entry["snippet_id"], language, tags, path, code.strip("\n"), dependencies)

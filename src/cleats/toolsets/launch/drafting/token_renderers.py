@@ -12,6 +12,7 @@ from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
 from cleats.toolsets.launch.gates.page_text import measure_overlap
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
 from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
+from cleats.toolsets.launch.source.evidence.install_claims import detect_install_language
 
 MIN_REPEATED_SHARE = 0.8
 """The share of a statement's words from which another statement makes it superfluous."""
@@ -60,10 +61,20 @@ def _render_install(context: PageContext) -> str:
         if distribution.get("install_commands"):
             tool = PLATFORM_TABLES["ecosystems"].get(distribution["method"], {}).get("tool", "")
             lead = f"Install {material.product_name}" + (f" with {tool}:" if tool else ":")
+            if distribution["method"] == "maven":
+                lead = (
+                    f"Add {material.product_name} to a Maven project as the dependency `{distribution['identifier']}`:"
+                )
             if distribution.get("claim_id") in material.claims:
                 lead = material.state_claim(distribution["claim_id"], lead)
-            return f"{lead}\n\n" + page_context.fence_code("bash", distribution["install_commands"][0])
+            commands = distribution["install_commands"]
+            shown = commands[: 2 if distribution["method"] == "maven" else 1]
+            blocks = [page_context.fence_code(detect_install_language(command), command) for command in shown]
+            return "\n\n".join([lead, f"\n\n{_GRADLE_LEAD}\n\n".join(blocks)])
     return ""
+
+
+_GRADLE_LEAD = "In a Gradle build, add this line to the dependencies:"
 
 
 def _render_formats(context: PageContext) -> str:

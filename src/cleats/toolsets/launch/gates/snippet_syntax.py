@@ -18,6 +18,7 @@ MIN_SIMILARITY_RATIO = 0.6
 
 def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
     catalogue = page_text.index_snippets(site)
+    known_commands = {normalize_code(command) for command in page_text.list_known_commands(site.facts)}
     yield f"the catalogue holds {len(catalogue)} snippets"
     code_blocks = [
         (file, fence)
@@ -33,7 +34,7 @@ def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
         code = normalize_code(fence.code)
         if fence.language in page_text.SHELL_LANGUAGES and (fence.language or page_text.is_install_block(fence)):
             continue  # commands are not snippets; the consistency gate checks those that install
-        if code.strip() and code not in catalogue:
+        if code.strip() and code not in catalogue and code not in known_commands:
             yield UNKNOWN_CODE.draft("the code is not in the catalogue of snippets", file.path, fence.line)
 
 

@@ -24,6 +24,9 @@ _INSTALL_PATTERNS: Final = {
 _INSTALL_HEADING_PATTERN: Final = re.compile(r"\b(install\w*|set ?up|getting started|quick ?start)\b", re.IGNORECASE)
 
 
+_MAVEN_ELEMENTS: Final = ("groupId", "artifactId", "version")
+
+
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """A distribution and the commands that install it."""
@@ -73,13 +76,15 @@ def build_distribution(tree: CheckoutTree, manifest: PackageManifest, roots: Rep
 
 
 def _build_install_commands(manifest: PackageManifest, name: str) -> tuple[str, ...]:
-    version = manifest.version.value if manifest.version else ""
-    is_released = version and not re.search(r"SNAPSHOT|dev|alpha|beta|rc", version, re.IGNORECASE)
     match manifest.ecosystem:
         case "maven":
-            parts = zip(("groupId", "artifactId", "version"), (*name.split(":", 1), version), strict=True)
-            inner = "\n".join(f"  <{tag}>{text}</{tag}>" for tag, text in parts)
-            return (f"<dependency>\n{inner}\n</dependency>",) if is_released else ()
+            version = find_release(manifest)
+            values = (*name.split(":", 1), version.value) if version else name.split(":", 1)
+            elements = [f"  <{tag}>{text}</{tag}>" for tag, text in zip(_MAVEN_ELEMENTS, values, strict=False)]
+            return (
+                "\n".join(("<dependency>", *elements, "</dependency>")),
+                f'implementation("{":".join(values)}")',
+            )
         case "swiftpm":
             return ()  # the version to ask for is a tag, which no file names
         case "source":
@@ -89,6 +94,20 @@ def _build_install_commands(manifest: PackageManifest, name: str) -> tuple[str, 
             return (f"cargo install {name}",)
         case ecosystem:
             return (f"{PLATFORM_TABLES['ecosystems'][ecosystem]['install']} {name}",)
+
+
+def find_release(manifest: PackageManifest) -> LocatedValue | None:
+    """Return the version to install: that of the manifest if it is a release, else the one in the documents."""
+    version = manifest.version
+    is_released = version is not None and not re.search(r"SNAPSHOT|dev|alpha|beta|rc", version.value, re.IGNORECASE)
+    return version if is_released else manifest.released_version
+
+
+def detect_install_language(command: str) -> str:
+    """Return the language after the fence of an install command: a shell, or the file that names a dependency."""
+    if command.startswith("<"):
+        return "xml"
+    return "kotlin" if command.startswith("implementation(") else "bash"
 
 
 def _find_python_imports(
@@ -127,11 +146,15 @@ def claim_install(
     command_list = ", then ".join(f"`{command}`" for command in distribution.commands)
     text = f"Install {product} with {command_list}."
     if distribution.method == "maven":
-        text = f"Add {product} to a Maven project as the dependency `{distribution.identifier}`."
+        text = f"Add {product} to a Maven or Gradle project as the dependency `{distribution.identifier}`."
+    elif distribution.method == "nuget":
+        text = f"Install {product} from NuGet with {command_list}."
     elif distribution.method == "source":
         text = f"Build {product} from source with {command_list}."
-    citations = [cite_value(manifest.name)]
+    release = find_release(manifest) if distribution.method == "maven" else None
+    citations = [cite_value(value) for value in (manifest.name, release) if value]
     other_packages: list[tuple[str, Block]] = []
+    is_confirmed = False
     pattern = _INSTALL_PATTERNS.get(distribution.method)
     for block in documents:
         names = _find_package_names(block, pattern)
@@ -140,11 +163,12 @@ def claim_install(
         own_name = _normalise_name(distribution.identifier)
         if own_name and any(_normalise_name(name.rstrip(".")) == own_name for name in bare_names):
             citations.append(Citation.of_block(block, "readme_technical"))
+            is_confirmed = True
         elif names and pattern and _INSTALL_HEADING_PATTERN.search(" ".join(block.section)):
             other_packages += [(name, block) for name in names if name not in (".", "-")]
     claim = ledger.add(text, "install", citations, group="install_steps")
     contradictions = []
-    if other_packages and len(citations) == 1:  # the documents install only a package with another name
+    if other_packages and not is_confirmed:  # the documents install only a package with another name
         name, block = other_packages[0]
         wrong_text = f"A document installs {product} as the package `{name}`."
         citation = Citation.of_block(block, "readme_technical")

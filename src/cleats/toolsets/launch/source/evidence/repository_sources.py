@@ -1,18 +1,24 @@
 """Everything in a repository that the facts are built from, read once."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final
 
-from cleats.toolsets.launch.source.api import node, python
+from cleats.toolsets.launch.source.api import python
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
-from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots, classify_path
+from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.document_claims import is_readme
 from cleats.toolsets.launch.source.evidence.install_claims import Distribution, build_distribution
-from cleats.toolsets.launch.source.manifests import pyproject, setuptools, text_manifests, xml_manifests
+from cleats.toolsets.launch.source.languages import (
+    FAMILY_BY_PLATFORM,
+    LANGUAGES,
+    LANGUAGES_BY_FAMILY,
+    resolve_code_language,
+)
+from cleats.toolsets.launch.source.manifests import pyproject, setuptools
 from cleats.toolsets.launch.source.manifests.model import PackageManifest, fill_gaps
 from cleats.toolsets.launch.source.text.documents import Block, read_blocks
 from cleats.toolsets.launch.source.text.sentences import ProductSubject, find_proper_words
@@ -36,8 +42,6 @@ _UNRELATED_PATH_PATTERN: Final = re.compile(
 MAX_TASK_DOCUMENTS: Final = 15
 """Documents read for tasks besides the readme and the guides."""
 
-_LANGUAGE_BY_PLATFORM: Final = {"dotnet": "csharp", "node": "javascript", "nodejs": "javascript"}
-
 
 def resolve_platform(config: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
     """Return the platform of the run, else the one detected in the repository."""
@@ -46,8 +50,7 @@ def resolve_platform(config: Mapping[str, Any], inventory: Mapping[str, Any]) ->
 
 def resolve_language(config: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
     """Return the language that code for the product is written in."""
-    platform = resolve_platform(config, inventory)
-    return _LANGUAGE_BY_PLATFORM.get(platform, platform)
+    return resolve_code_language(resolve_platform(config, inventory))
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,8 @@ class RepositorySources:
             return ApiSurface()
         if self.manifest.ecosystem == "pip":
             return python.read_surface(self.tree, {module.value: module.path for module in self.distribution.imports})
-        if self.manifest.ecosystem == "npm":
-            return node.read_surface(self.tree, self.distribution.identifier, self.manifest.entry_files)
-        return ApiSurface()
+        language = next((row for row in LANGUAGES if row.ecosystem == self.manifest.ecosystem), None)
+        return language.read_surface(self.tree, self.manifest) if language and language.read_surface else ApiSurface()
 
     @cached_property
     def subject(self) -> ProductSubject:
@@ -143,59 +145,11 @@ def _strip_to_letters(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", name.lower())
 
 
-def _read_node(tree: CheckoutTree) -> PackageManifest | None:
-    """Read the package at the top, or the published member of a private workspace."""
-    top = text_manifests.read_package_json(tree)
-    if top and not top.private:
-        return top
-    return _find_workspace_member(tree, "package.json", text_manifests.read_package_json) or top
-
-
-def _find_workspace_member(
-    tree: CheckoutTree, name: str, reader: Callable[[CheckoutTree, str], PackageManifest | None]
-) -> PackageManifest | None:
-    """Return the published package of a workspace: the least nested, then the largest."""
-    members: dict[tuple[int, int, str], PackageManifest] = {}
-    for path in tree.paths:
-        folder, slash, file = path.rpartition("/")
-        if slash and file == name and path.count("/") <= 3 and classify_path(path) in ("source", "other"):
-            member = reader(tree, path)
-            if member and member.name and not member.private:
-                size = sum(tree.file_size(item) for item in tree.paths_below(folder))
-                members[path.count("/"), -size, path] = member
-    return members[min(members)] if members else None
-
-
-READERS_BY_FAMILY: Final[dict[str, tuple[Callable[[CheckoutTree], PackageManifest | None], ...]]] = {
-    "python": (pyproject.read_pyproject, setuptools.read_setuptools),
-    "node": (_read_node,),
-    "dotnet": (xml_manifests.read_dotnet,),
-    "java": (xml_manifests.read_pom, xml_manifests.read_gradle),
-    "go": (text_manifests.read_go,),
-    "rust": (
-        text_manifests.read_cargo,
-        partial(_find_workspace_member, name="Cargo.toml", reader=text_manifests.read_cargo),
-    ),
-    "php": (text_manifests.read_composer,),
-    "ruby": (text_manifests.read_gem,),
-    "swift": (text_manifests.read_swift,),
-    "cpp": (text_manifests.read_cmake,),
-}
-"""Readers by platform family, in the order that breaks ties."""
-
-FAMILY_BY_PLATFORM: Final = {
-    **dict.fromkeys(("typescript", "javascript", "nodejs"), "node"),
-    **dict.fromkeys(("kotlin", "android"), "java"),
-    "net": "dotnet",
-}
-"""The family of platforms that share one."""
-
-
 def read_manifest(tree: CheckoutTree, target_platform: str, family: str) -> PackageManifest | None:
     """Read the manifest of the requested platform, else of the detected family, else any."""
     target_family = FAMILY_BY_PLATFORM.get(target_platform, target_platform)
-    for name in dict.fromkeys((target_family, family, *READERS_BY_FAMILY)):
-        for reader in READERS_BY_FAMILY.get(name, ()):
+    for name in dict.fromkeys((target_family, family, *LANGUAGES_BY_FAMILY)):
+        for reader in LANGUAGES_BY_FAMILY[name].manifest_readers if name in LANGUAGES_BY_FAMILY else ():
             if manifest := reader(tree):
                 return _fill_from_setuptools(tree, manifest)
     return None

@@ -46,6 +46,8 @@ class PackageManifest:
     """The names that a program imports, where the manifest declares them."""
     entry_files: tuple[str, ...] = ()
     """The files that an import reads first."""
+    released_version: LocatedValue | None = None
+    """The version that documents tell users to install, where the manifest states only the next one."""
     private: bool = False
     """True if the package declares that it is never published."""
     installable: bool = False

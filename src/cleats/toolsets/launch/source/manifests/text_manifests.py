@@ -1,73 +1,10 @@
-"""Readers for the manifests of npm, Composer, RubyGems, Go, Cargo, SwiftPM and CMake."""
+"""Readers for the manifests of Composer, RubyGems, SwiftPM and CMake."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from cleats.toolsets.launch.source.checkout.safe_parsing import as_mapping, as_mappings, as_text
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.manifests import model
 from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest
-
-_OPTIONAL_KINDS = ("peerDependencies", "optionalDependencies")
-
-
-def read_package_json(tree: CheckoutTree, path: str = "package.json") -> PackageManifest | None:
-    """Read the package, or return None when it has no name."""
-    file = ManifestFile.load(tree, path)
-    name = file.read_text("name", strip=True)
-    if name is None:
-        return None
-    dependencies = {
-        kind: tuple(
-            file.locate(f"{package}@{version}", kind, package)
-            for package, version in sorted(file.find_table(kind).items())
-        )
-        for kind in ("dependencies", *_OPTIONAL_KINDS, "devDependencies")
-    }
-    licence = file.read_text("license", strip=True) or file.read_text("license", "type", strip=True)
-    match file.document.get("licenses"):  # as old packages write it
-        case [{**old_licence}] if licence is None:
-            licence = file.locate(str(old_licence.get("type", "")), "licenses")
-    binaries = file.document.get("bin")
-    command = str(file.document["name"]).rsplit("/", 1)[-1]
-    commands = file.locate_entries("bin")
-    if isinstance(binaries, str):
-        commands = (file.locate(command, "bin", detail=binaries),)
-    return PackageManifest(
-        ecosystem="npm",
-        path=path,
-        name=name,
-        version=file.read_text("version", strip=True),
-        licence=licence,
-        description=file.read_text("description", strip=True),
-        requires=file.read_text("engines", "node", strip=True),
-        dependencies=dependencies["dependencies"],
-        optional={kind: dependencies[kind] for kind in _OPTIONAL_KINDS if dependencies[kind]},
-        dev=dependencies["devDependencies"],
-        commands=commands,
-        imports=(name,),
-        entry_files=_find_entry_files(tree, file.document, path.removesuffix("package.json")),
-        private=file.document.get("private") is True,
-    )
-
-
-def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: str) -> tuple[str, ...]:
-    exports = document.get("exports")
-    root = exports.get(".", exports) if isinstance(exports, dict) else exports
-    names = [document.get("types"), document.get("typings"), *_collect_export_files(root)]
-    names += [document.get("source"), document.get("module"), document.get("main"), "index.js"]
-    files = [folder + name.removeprefix("./") for name in names if isinstance(name, str) and "*" not in name]
-    entry_files = [file for file in dict.fromkeys(files) if file in tree.path_set]
-    return tuple(sorted(entry_files, key=lambda file: not file.endswith((".d.ts", ".d.mts", ".d.cts"))))
-
-
-def _collect_export_files(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        value = [item for key, item in value.items() if not str(key).startswith("./")]
-    return [name for item in value for name in _collect_export_files(item)] if isinstance(value, list) else []
 
 
 def read_composer(tree: CheckoutTree, path: str = "composer.json") -> PackageManifest | None:
@@ -126,62 +63,6 @@ def _find_gem_version(tree: CheckoutTree) -> LocatedValue | None:
     pattern = r"""\bVERSION\s*=\s*["']([^"']+)["']"""
     versions = (ManifestFile.load(tree, path, "source_code").find(pattern) for path in paths)
     return next(filter(None, versions), None)
-
-
-def read_go(tree: CheckoutTree, path: str = "go.mod") -> PackageManifest | None:
-    """Read the module of a `go.mod`; it has no version, since Go versions are release tags."""
-    file = ManifestFile.load(tree, path)
-    name = file.find(r"^module\s+(\S+)")
-    if name is None:
-        return None
-    return PackageManifest(
-        ecosystem="go",
-        path=path,
-        name=name,
-        requires=file.find(r"^go\s+([\d.]+)", prefix=">=", line_pattern=r"^go\s"),
-        dependencies=file.find_all(r"^(?:require)?\s+([\w.-]+\.[\w./-]+)\s+v\S+(?!\S|\s*// indirect)", line_group=1),
-        imports=(name,),
-    )
-
-
-def read_cargo(tree: CheckoutTree, path: str = "Cargo.toml") -> PackageManifest | None:
-    """Read the crate; values inherited from the workspace are looked up there."""
-    file = ManifestFile.load(tree, path)
-    package = file.find_table("package")
-    name = file.read_text("package", "name")
-    if name is None:
-        return None
-    inherited = {key for key, value in package.items() if isinstance(value, dict) and value.get("workspace")}
-    version, licence, description, rust = (
-        file.read_text(*(("workspace", "package") if key in inherited else ("package",)), key)
-        for key in ("version", "license", "description", "rust-version")
-    )
-    library = file.find_table("lib").get("name")
-    import_name = str(library or package["name"]).replace("-", "_")
-    dependencies = file.find_table("dependencies")
-    has_library = library is not None or "src/lib.rs" in tree.path_set
-    return PackageManifest(
-        ecosystem="cargo",
-        path=path,
-        name=name,
-        version=version,
-        licence=licence,
-        description=description,
-        requires=LocatedValue(f">={rust.value}", path, rust.line) if rust else None,
-        dependencies=tuple(
-            file.locate(item, "dependencies", item)
-            for item in sorted(dependencies)
-            if not as_mapping(dependencies[item]).get("optional")
-        ),
-        optional=dict.fromkeys(sorted(set(file.find_table("features")) - {"default"}), ()),
-        commands=tuple(
-            LocatedValue(command, path, model.find_toml_line(file.text, "bin"))
-            for binary in as_mappings(file.document.get("bin"))
-            if (command := as_text(binary.get("name")))
-        ),
-        imports=(file.locate(import_name, "package", "name"),) if has_library else (),
-        private=package.get("publish") is False,
-    )
 
 
 def read_swift(tree: CheckoutTree, path: str = "Package.swift") -> PackageManifest | None:

@@ -1,0 +1,231 @@
+"""The public API of a JavaScript or TypeScript package: the exports of its entry file, type declarations first."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from posixpath import normpath
+from typing import Final
+
+from cleats.toolsets.launch.source.api.declarations import (
+    CLASS_LABELS,
+    Declaration,
+    FileDeclarations,
+    make_members,
+    make_symbol,
+    read_declarations,
+)
+from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.manifests.model import PackageManifest
+
+_SOURCE_SUFFIXES: Final = (".d.ts", ".ts", ".d.mts", ".mts", ".d.cts", ".js", ".mjs", ".cjs", ".tsx", ".jsx")
+_MAX_FOLLOWED_FILES: Final = 200
+"""Files followed from an entry; a larger package is represented by its first names."""
+
+_MAX_IMPORT_HOPS: Final = 8
+"""Imports and re-exports that are followed to find the declaration of a name."""
+
+_COMMENT_PATTERN: Final = re.compile(r"^[ \t]*//[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
+_REEXPORT_PATTERN: Final = re.compile(
+    r"^[ \t]*export\s+(?:type\s+)?(?P<what>\*(?:\s+as\s+\w+)?|\{[^}]*\})\s*from\s*['\"](?P<source>[^'\"]+)['\"]",
+    re.MULTILINE,
+)
+_EXPORT_LIST_PATTERN: Final = re.compile(r"^[ \t]*export\s+(?:type\s+)?(\{[^}]*\})(?!\s*from)", re.MULTILINE)
+_DEFAULT_PATTERN: Final = re.compile(
+    r"^[ \t]*(?:export\s+default\s+|export\s*=\s*|module\.exports\s*=\s*(?:exports\s*=\s*)?)"
+    r"(?!function\b|class\b|async\b|abstract\b|interface\b)([A-Za-z_$][\w$]*)\s*;?\s*$",
+    re.MULTILINE,
+)
+_COMMONJS_LIST_PATTERN: Final = re.compile(r"^[ \t]*module\.exports\s*=\s*(\{[^}]*\})", re.MULTILINE)
+_COMMONJS_NAME_PATTERN: Final = re.compile(
+    r"^[ \t]*(?:module\.)?exports\.([A-Za-z_$][\w$]*)\s*=\s*([A-Za-z_$][\w$]*)\s*;?\s*$", re.MULTILINE
+)
+_IMPORT_PATTERN: Final = re.compile(
+    r"^[ \t]*import\s+(?:type\s+)?(?P<default>[A-Za-z_$][\w$]*)?\s*,?\s*(?P<names>\{[^}]*\})?\s*from\s*"
+    r"['\"](?P<source>[^'\"]+)['\"]",
+    re.MULTILINE,
+)
+_REQUIRE_PATTERN: Final = re.compile(
+    r"^[ \t]*(?:const|let|var)\s+(?P<default>[A-Za-z_$][\w$]*)?(?P<names>\{[^}]*\})?\s*=\s*"
+    r"require\(['\"](?P<source>[^'\"]+)['\"]\)\s*;?\s*$",
+    re.MULTILINE,
+)
+_LINK_PATTERN: Final = re.compile(r"\{@(?:link|linkcode|linkplain)\s+([^}|\s]+)[^}]*\}")
+_NAMING_TAG_PATTERN: Final = re.compile(
+    r"^[ \t]*@(?:name|category|summary|memberof|function|module)\b[^\n]*\n?", re.MULTILINE
+)
+_DESCRIPTION_PATTERN: Final = re.compile(r"@description\s+(.+?)(?=\n\s*\n|\n\s*@|\Z)", re.DOTALL)
+_DIRECTIVE_PATTERN: Final = re.compile(r"\s*(?:eslint|oxlint|tslint|@ts-|istanbul|c8|v8|biome|prettier)[-\w]*\b")
+_TAG_PATTERN: Final = re.compile(r"^\s*@\w+", re.MULTILINE)
+_CLASS_MEMBER_KINDS: Final = ("method", "property")
+
+
+def read_surface(tree: CheckoutTree, manifest: PackageManifest) -> ApiSurface:
+    """Return the names that the first entry file with exports offers."""
+    package = manifest.name.value if manifest.name else ""
+    for entry in manifest.entry_files:
+        reader = _PackageReader(tree, package)
+        symbols = reader.list_symbols(entry)
+        if symbols:
+            return ApiSurface(tuple(symbols), ((package, entry),))
+    return ApiSurface((), tuple((package, entry) for entry in manifest.entry_files[:1]))
+
+
+@dataclass
+class _PackageReader:
+    tree: CheckoutTree
+    package: str
+    files: dict[str, FileDeclarations] = field(default_factory=dict)
+    codes: dict[str, str] = field(default_factory=dict)
+
+    def list_symbols(self, entry: str) -> list[Symbol]:
+        """Return the exports of a file, each with its declaration."""
+        self._load_files(entry)
+        symbols: dict[str, Symbol] = {}
+        for name, declaration in self.iter_exports(entry):
+            public_name = self._name_default(declaration) if name == "default" else name
+            if (
+                public_name
+                and not public_name.startswith("_")
+                and (symbol := self._make_symbol(public_name, declaration))
+            ):
+                known = {(item.path, item.line) for item in symbols.values()}
+                if (symbol.path, symbol.line) not in known:
+                    symbols.setdefault(public_name, symbol)
+        # Aliases of types help only readers who know the classes and functions.
+        return sorted(symbols.values(), key=lambda symbol: symbol.label == "type")
+
+    def _load_files(self, entry: str) -> None:
+        """Parse the entry and the files of the package that it imports, in few batches."""
+        pending = [entry]
+        while pending and len(self.files) < _MAX_FOLLOWED_FILES:
+            for language, suffixes in _SUFFIXES_BY_LANGUAGE.items():
+                paths = [path for path in pending if PurePosixPath(path).suffix in suffixes]
+                self.files |= read_declarations(self.tree, paths, language)
+            found: dict[str, None] = {}
+            for path in pending:
+                self.files.setdefault(path, FileDeclarations([], []))
+                for pattern in (_REEXPORT_PATTERN, _IMPORT_PATTERN, _REQUIRE_PATTERN):
+                    for match in pattern.finditer(self.read_code(path)):
+                        found[_resolve_import(self.tree, path, match["source"])] = None
+            pending = [path for path in found if path and path not in self.files]
+
+    def read_code(self, path: str) -> str:
+        """Return the text of a file without comments."""
+        if path not in self.codes:
+            self.codes[path] = _COMMENT_PATTERN.sub("", self.tree.read_text(path) or "")
+        return self.codes[path]
+
+    def iter_exports(self, path: str, hops: int = _MAX_IMPORT_HOPS) -> Iterator[tuple[str, Declaration]]:
+        """Yield the names that a file exports with their declarations; a default export is called `default`."""
+        code = self.read_code(path)
+        for declaration in self.files[path].declarations if path in self.files else ():
+            if not declaration.owner and "export" in declaration.modifiers:
+                yield ("default" if "default" in declaration.modifiers else declaration.own_name), declaration
+        aliases = [(name, "default") for name in _DEFAULT_PATTERN.findall(code)]
+        for text in (*_EXPORT_LIST_PATTERN.findall(code), *_COMMONJS_LIST_PATTERN.findall(code)):
+            aliases += _read_names(text)
+        aliases += [(name, exported) for exported, name in _COMMONJS_NAME_PATTERN.findall(code)]
+        for name, exported in aliases:
+            if found := self.find_declaration(path, name, hops):
+                yield exported, found
+        for match in _REEXPORT_PATTERN.finditer(code) if hops else ():
+            target = _resolve_import(self.tree, path, match["source"])
+            if not target or " as " in match["what"].partition("{")[0]:
+                continue
+            inner = dict(reversed([*self.iter_exports(target, hops - 1)]))
+            if match["what"].startswith("*"):
+                yield from ((name, item) for name, item in reversed(inner.items()) if name != "default")
+            else:
+                yield from ((alias, inner[name]) for name, alias in _read_names(match["what"]) if name in inner)
+
+    def find_declaration(self, path: str, name: str, hops: int) -> Declaration | None:
+        """Return the declaration of a name in a file, or in the file that it is imported from."""
+        own = [item for item in self.files[path].declarations if item.name == name] if path in self.files else []
+        documented = next((item for item in own if item.doc), None)
+        if own or not hops:
+            return documented or next(iter(own), None)
+        for pattern in (_IMPORT_PATTERN, _REQUIRE_PATTERN):
+            for match in pattern.finditer(self.read_code(path)):
+                pairs = _read_names(match["names"] or "")
+                # `{a: b}` is an object where it is exported, but takes `a` as `b` where it is imported.
+                is_required = pattern is _REQUIRE_PATTERN
+                imported = {inner if is_required else alias: alias if is_required else inner for inner, alias in pairs}
+                wanted = "default" if match["default"] == name else imported.get(name, "")
+                target = _resolve_import(self.tree, path, match["source"]) if wanted else ""
+                if target:
+                    return dict(self.iter_exports(target, hops - 1)).get(wanted)
+        return self._find_variable(path, name)
+
+    def _find_variable(self, path: str, name: str) -> Declaration | None:
+        """Return a variable that the analysis does not list because its value is neither a function nor a literal."""
+        text = self.tree.read_text(path) or ""
+        match = re.search(rf"^(?:export\s+)?(?:const|let|var)\s+{re.escape(name)}\b", text, re.MULTILINE)
+        if match is None:
+            return None
+        line = text.count("\n", 0, match.start()) + 1
+        return Declaration("constant", name, path, line, line, name, [], "", line, "public", [], [])
+
+    def _name_default(self, declaration: Declaration) -> str:
+        """Return the name for a default export: its own, else that of the package in camel case."""
+        if declaration.own_name not in ("", "default"):
+            return declaration.own_name
+        words = re.split(r"[^A-Za-z0-9]+", self.package.rpartition("/")[2])
+        return words[0] + "".join(word.capitalize() for word in words[1:])
+
+    def _make_symbol(self, name: str, declaration: Declaration) -> Symbol | None:
+        if declaration.kind in CLASS_LABELS:
+            inner = [
+                item
+                for item in self.files[declaration.path].declarations
+                if item.owner == declaration.name and item.visibility in ("", "public")
+                if item.own_name.isidentifier() and not item.own_name.startswith("_")
+            ]
+            members = make_members((item for item in inner if item.kind in _CLASS_MEMBER_KINDS), name, clean_doc)
+            maker = next((item for item in inner if item.kind == "constructor"), None)
+            return make_symbol(declaration, name, "class", clean_doc, members=members, maker=maker)
+        if declaration.kind in ("function", "constant"):
+            symbol = make_symbol(declaration, name, declaration.kind, clean_doc)
+            return replace(symbol, signature=symbol.signature.replace(declaration.own_name, name, 1))
+        return None
+
+
+_SUFFIXES_BY_LANGUAGE: Final = {
+    "typescript": (".ts", ".mts", ".cts"),
+    "tsx": (".tsx",),
+    "javascript": (".js", ".mjs", ".cjs", ".jsx"),
+}
+
+
+def _read_names(text: str) -> list[tuple[str, str]]:
+    """Return the pairs of inner and outer names in `{a, b as c}` or `{a: b}`."""
+    pairs = []
+    for part in text.strip("{} \n").split(","):
+        words = part.strip().removeprefix("type ").strip()
+        if match := re.fullmatch(r"([\w$]+)\s+as\s+([\w$]+)", words):
+            pairs.append((match[1], match[2]))
+        elif match := re.fullmatch(r"([\w$]+)\s*:\s*([\w$]+)", words):  # an object of CommonJS
+            pairs.append((match[2], match[1]))
+        elif re.fullmatch(r"[\w$]+", words):
+            pairs.append((words, words))
+    return pairs
+
+
+def _resolve_import(tree: CheckoutTree, path: str, source: str) -> str:
+    if not source.startswith("."):
+        return ""
+    base = normpath(str(PurePosixPath(path).parent / source))
+    stem = re.sub(r"\.[cm]?[jt]sx?$", "", base)
+    candidates = [f"{stem}{end}" for end in _SOURCE_SUFFIXES] + [f"{base}/index{end}" for end in _SOURCE_SUFFIXES]
+    candidates.sort(key=lambda candidate: ".d." in path and ".d." not in candidate)
+    return next((candidate for candidate in (base, *candidates) if candidate in tree.path_set), "")
+
+
+def clean_doc(doc: str, _name: str) -> str:
+    """Return the description of a JSDoc comment, with links as code."""
+    if _DIRECTIVE_PATTERN.match(doc):
+        return ""
+    description = _DESCRIPTION_PATTERN.search(doc)
+    text = description[1] if description else _TAG_PATTERN.split(_NAMING_TAG_PATTERN.sub("", doc), maxsplit=1)[0]
+    return _LINK_PATTERN.sub(r"`\1`", text).strip()

@@ -1,0 +1,20 @@
+"""The manifest of Go modules."""
+
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.manifests.model import ManifestFile, PackageManifest
+
+
+def read_go(tree: CheckoutTree, path: str = "go.mod") -> PackageManifest | None:
+    """Read the module of a `go.mod`; it has no version, since Go versions are release tags."""
+    file = ManifestFile.load(tree, path)
+    name = file.find(r"^module\s+(\S+)")
+    if name is None:
+        return None
+    return PackageManifest(
+        ecosystem="go",
+        path=path,
+        name=name,
+        requires=file.find(r"^go\s+([\d.]+)", prefix=">=", line_pattern=r"^go\s"),
+        dependencies=file.find_all(r"^(?:require)?\s+([\w.-]+\.[\w./-]+)\s+v\S+(?!\S|\s*// indirect)", line_group=1),
+        imports=(name,),
+    )
