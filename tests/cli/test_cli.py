@@ -75,7 +75,7 @@ def test_looking_around_imports_no_sdk_and_no_heavy_library(shell: Shell, words:
         assert not imported & WORK_MODULES
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS_BY_NAME))
+@pytest.mark.parametrize("name", ["assets", "call", "index", "search", "serve", "skills", "triage"])
 def test_the_help_of_a_command_imports_no_library_of_its_work(shell: Shell, name: str) -> None:
     imported = list_imported_modules(shell, (name, "--help"))
 

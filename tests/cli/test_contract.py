@@ -569,6 +569,16 @@ def test_the_servers_of_a_configuration_are_checked_by_its_rules(shell: Contract
     assert "INPUT_NARROWED" not in excepted.stdout
 
 
+def test_a_header_that_names_an_unset_variable_is_reported(shell: ContractShell) -> None:
+    server = "url = 'http://127.0.0.1:1/mcp'\nlock = 'lock.json'\nheaders = {Authorization = 'Bearer $NO_SUCH_TOKEN'}"
+    (shell.folder / "cleats-contract.toml").write_text(f"[servers.weather]\n{server}\n")
+
+    result = shell.call("check")
+
+    assert result.code == 2
+    assert "$NO_SUCH_TOKEN: the environment variable NO_SUCH_TOKEN is not set." in result.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

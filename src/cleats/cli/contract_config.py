@@ -1,6 +1,7 @@
 """The file `cleats-contract.toml`: the servers that a team depends on, and how strictly they are judged."""
 
 import os
+import re
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
@@ -57,11 +58,20 @@ class ServerConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, ren
     def open_server(self, grace: float) -> ContractServer:
         """Return the server; `$NAME` in headers and variables stands for a variable of the environment."""
         headers, env = (
-            {name: os.path.expandvars(value) for name, value in values.items()} for values in (self.headers, self.env)
+            {name: expand_variables(value) for name, value in values.items()} for values in (self.headers, self.env)
         )
         return ContractServer(
             command=self.command, url=self.url, headers=headers, env=env, timeout=self.timeout, grace=grace
         )
+
+
+def expand_variables(text: str) -> str:
+    """Replace `$NAME` by a variable of the environment."""
+    expanded = os.path.expandvars(text)
+    for match in re.finditer(r"\$(?:(\w+)|\{(\w+)\})", text):
+        if (name := match[1] or match[2]) not in os.environ:
+            raise UnusableInput(f"{match[0]}: the environment variable {name} is not set.")
+    return expanded
 
 
 class ExceptionConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
