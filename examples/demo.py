@@ -98,7 +98,7 @@ async def tour_code(client: Client) -> None:
     print_title(4, "Search: in words, and by what the code does")
     for question in (
         {"query": "kill a process and all of its descendants", "mode": "code", "path": "src/**"},
-        {"query": "remove the password from a URL", "mode": "code", "path": "src/**"},
+        {"query": "find breaking changes between two JSON schemas", "mode": "code", "path": "src/**"},
         {"query": "*", "throws": "SettingError", "mode": "code", "path": "src/**"},
     ):
         print_line(f"   {DIM_STYLE}search {json.dumps(question)}{RESET_STYLE}")
