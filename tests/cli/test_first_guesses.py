@@ -70,3 +70,10 @@ def test_a_variable_without_a_near_setting_is_reported_without_a_suggestion(shel
     result = shell.run("tools", CLEATS_QQQQQQ="1")
 
     assert result.stderr == "Warning: CLEATS_QQQQQQ is not a setting and is ignored.\n"
+
+
+def test_a_relative_home_is_refused_before_anything_is_written(shell: Shell) -> None:
+    process = shell.run("index", "status", HOME="rel")
+
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "HOME is 'rel', which is not an absolute path" in process.stderr

@@ -77,7 +77,7 @@ def test_the_text_of_the_evidence_is_beside_the_claim_and_cannot_become_active()
     citation = {"path": "a.py", "start_line": 3, "end_line": 20, "source_type": "source_code"}
     claims = {"c1": {"claim_text": "Adds.", "citations": [citation, {**citation, "end_line": 4}]}}
 
-    (claim,) = preview_page("It can add. <!-- claim_id: c1 -->\n", claims, "", {place: ["<b>x", "y = 1"]}).claims
+    (claim,) = preview_page("It can add. <!-- claims: c1 -->\n", claims, "", {place: ["<b>x", "y = 1"]}).claims
 
     with_text, without_text = claim.citations
     assert [(line.number, "<b>" in line.html) for line in with_text.lines] == [(3, False), (4, False)]

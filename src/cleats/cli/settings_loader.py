@@ -97,7 +97,10 @@ def _read_environment(environ: Mapping[str, str]) -> SettingsSource:
 
 
 def _home_folder(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or Path.home())
+    home = Path(environ.get("HOME") or Path.home())
+    if not home.is_absolute():
+        raise SettingError(f"HOME is {str(home)!r}, which is not an absolute path; set it to your home folder")
+    return home
 
 
 def _current_folder() -> Path:

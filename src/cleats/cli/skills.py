@@ -258,8 +258,8 @@ def enable(settings: Settings, names: tuple[str, ...]) -> None:
 def new(settings: Settings, name: str, *, description: str, user: bool, folder: Path | None) -> None:
     """Create a skill that follows the specification.
 
-    The skill is created in .agents/skills of the project, where most agents look. Edit it, then run `cleats
-    skills validate`.
+    The skill is created in .agents/skills of the project, where most agents look; Claude Code needs --dir
+    .claude/skills. Edit the skill, then run `cleats skills validate`.
 
     Examples:
       cleats skills new release-notes
