@@ -78,6 +78,10 @@ class Vocabulary:
             return NO_IDS
         return sort_unique(np.searchsorted(starts, ends, "right") - 1).astype(np.int32)
 
+    def has_ending(self, text: str) -> bool:
+        """Return whether any value ends with a text, in any case; much faster than `find`."""
+        return f"{text.lower()}\0".encode(errors="surrogatepass") in self._lower_text
+
     def find_number(self, value: str) -> int | None:
         """Return the number of a value; None if it is not there."""
         place = self._text.find(f"\0{value}\0".encode(errors="surrogatepass")) if len(self) else -1

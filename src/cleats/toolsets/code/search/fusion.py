@@ -165,8 +165,8 @@ def score_named_chunks(columns: ShardColumns, name: str, *, cased: bool) -> dict
         for positions in _find_file_chunks(columns, name):
             points |= dict.fromkeys(positions.tolist(), FILE_NAME_BONUS)
     column = columns.get_column("name")
-    if column is None:
-        return points
+    if column is None or not column.vocabulary.has_ending(name):
+        return points  # no name is a whole sentence, and most questions are
     pattern = make_literal_pattern(name, _NAME_BOUNDARY_BYTES, rb"\0", cased=False)
     for number in column.vocabulary.find(pattern, cased=False).tolist():
         qualified_name = column.vocabulary[number]
