@@ -10,7 +10,7 @@ QUICK  := tests/contract tests/runtime tests/settings tests/project/test_naming.
           $(addprefix tests/toolsets/code/,query search/test_filters.py discovery analysis/formats) \
           $(addprefix tests/toolsets/launch/,gates/test_pages.py drive/test_states.py test_pages.py test_profiles.py)
 
-.PHONY: help setup demo test quick lint contract browser docs picture conformance clients bench dist lock clean
+.PHONY: help setup demo test quick lint contract browser networks docs picture conformance clients bench dist lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -47,6 +47,9 @@ browser: $(READY) ## Every page and journey of the console in Chromium (PICTURES
 	@command -v chromium >/dev/null || test -n "$(CHROMIUM)" || sh tests/browser/install_chromium.sh
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
 	CLEATS_PICTURES="$(PICTURES)" $(BIN)/python -m pytest -n 2 tests/browser -o python_files='check_*.py'
+
+networks: $(READY) ## A fleet on networks that fail, with PostgreSQL (root, iproute2, faketime; FAULTS=200, SEED repeats a history)
+	$(BIN)/python -m pytest -s tests/networks -o python_files='check_*.py'
 
 docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks
 	$(BIN)/python -m book.reference
