@@ -170,7 +170,8 @@ class MixedLoad:
 
     async def run(self, server: LoadedServer, idle_count: int) -> None:
         """Put the server under load until the time is over."""
-        idle = [(connection := self.connect("many"), await self.open_session(connection)) for _ in range(idle_count)]
+        connection = self.connect("many")
+        idle_sessions = [await self.open_session(connection) for _ in range(idle_count)]
         await asyncio.gather(
             *(self.repeat("search, many", "many", self.search) for _ in range(MANY_CONNECTIONS)),
             *(self.repeat("search, few", "few", self.search) for _ in range(FEW_CONNECTIONS)),
@@ -181,14 +182,15 @@ class MixedLoad:
             self.abandon_calls(),
             self.watch_memory(server.pid),
         )
-        for connection, session in idle:
+        connection.close()  # the server has closed it meanwhile, as it was idle
+        for session in idle_sessions:
             message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
             try:
                 answer = await connection.request("POST", "/mcp", message, session)
                 self.check("idle session", holds=answer.status == 200, text=answer.body)
             except LostAnswerError as error:
                 self.record.lost.append(f"idle session: {error}")
-            connection.close()
+        connection.close()
 
 
 def find_percentile(values: Sequence[float], share: float) -> float:
