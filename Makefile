@@ -10,7 +10,7 @@ QUICK  := tests/contract tests/runtime tests/settings tests/project/test_naming.
           $(addprefix tests/toolsets/code/,query search/test_filters.py discovery analysis/formats) \
           $(addprefix tests/toolsets/launch/,gates/test_pages.py drive/test_states.py test_pages.py test_profiles.py)
 
-.PHONY: help setup demo test quick lint contract browser engines docs picture conformance clients bench dist lock clean
+.PHONY: help setup demo test quick lint contract browser engines networks docs picture conformance clients bench dist lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 16
@@ -50,6 +50,9 @@ browser: $(READY) ## Every page and journey of the console in Chromium (PICTURES
 
 engines: $(READY) ## The suites of OpenSearch against real nodes (needs a JDK and mvn; CLEATS_ENGINE_KILLS=20 for a soak)
 	$(BIN)/python -m tests.engines
+
+networks: $(READY) ## A fleet on networks that fail, with PostgreSQL (root, iproute2, faketime; FAULTS=200, SEED repeats a history)
+	$(BIN)/python -m pytest -s tests/networks -o python_files='check_*.py'
 
 docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks
 	$(BIN)/python -m book.reference

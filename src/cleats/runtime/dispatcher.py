@@ -51,7 +51,10 @@ class Dispatcher:
         self._on_call_end: CallEndCallback | None = None
 
     def with_registry(self, registry: Registry, on_call_end: CallEndCallback | None = None) -> "Dispatcher":
-        """Return a view for a caller with only these tools, with the same queue and records."""
+        """Return a view for a caller with only these tools, with the same queue and records.
+
+        Every view is a caller of its own, which takes its turn in the queue.
+        """
         view = copy(self)
         view.registry = registry
         view._on_call_end = on_call_end  # noqa: SLF001 - our own copy
@@ -82,7 +85,7 @@ class Dispatcher:
         try:
             tool = self.registry.find(call.tool)
             arguments = tool.bind(call.arguments)
-            self._slots.check_capacity()
+            self._slots.check_capacity(self)
         except ToolError as error:
             return Rejected(error)
         if (alias := self.registry.find_alias(call.tool)) is not None:
@@ -99,7 +102,10 @@ class Dispatcher:
             return outcome
         with call.scope:
             if not self._slots.try_acquire():
-                await self._slots.wait_for_slot()
+                try:
+                    await self._slots.wait_for_slot(self)
+                except ToolError as error:
+                    return Rejected(error)
             try:
                 if timeout is not None:
                     self._deadlines.add(call, timeout, call.expire)

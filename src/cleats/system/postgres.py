@@ -24,8 +24,16 @@ CONNECTION_DEFAULTS: Final[Mapping[str, str | int]] = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
+    # Keepalives do not help while something sent is not acknowledged; the system then waits for a quarter of an hour.
+    "tcp_user_timeout": 20_000,
 }
-"""Connection options, with times in seconds, used unless the address sets them."""
+"""Connection options, with times in seconds, used unless the address sets them; the last one is in milliseconds."""
+
+SESSION_SETTINGS: Final = """
+    SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+           set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '20000', false)
+"""
+"""The same for the server, which otherwise keeps the locks of a machine that vanished for two hours."""
 
 
 class UnreachableError(OSError):
@@ -67,11 +75,21 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
             ErrorCode.CAPABILITY_MISSING, "A shared database needs the package psycopg.", hint=hint
         ) from None
     try:
-        url_options = psycopg.conninfo.conninfo_to_dict(url)
-        missing_defaults = {name: value for name, value in CONNECTION_DEFAULTS.items() if name not in url_options}
-        return psycopg.connect(psycopg.conninfo.make_conninfo(url, **missing_defaults), autocommit=autocommit)
+        connection = psycopg.connect(add_connection_defaults(url), autocommit=True)
+        connection.execute(SESSION_SETTINGS)
+        connection.autocommit = autocommit
     except psycopg.OperationalError as error:
         raise UnreachableError(f"the database does not answer ({type(error).__name__})") from None
+    return connection
+
+
+def add_connection_defaults(url: str) -> str:
+    """Return the address with `CONNECTION_DEFAULTS` for what it does not set; `psycopg` has to be installed."""
+    from psycopg import conninfo  # noqa: PLC0415 - an extra
+
+    url_options = conninfo.conninfo_to_dict(url)
+    missing_defaults = {name: value for name, value in CONNECTION_DEFAULTS.items() if name not in url_options}
+    return conninfo.make_conninfo(url, **missing_defaults)
 
 
 async def check_database(url: str) -> None:

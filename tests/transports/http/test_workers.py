@@ -240,3 +240,22 @@ def test_a_token_file_that_cannot_be_read_ends_the_command_before_any_worker(tmp
 
     assert process.returncode == 2
     assert "cannot read" in process.stderr
+
+
+def test_workers_rotate_one_log_and_lose_no_line(tmp_path: Path) -> None:
+    log = tmp_path / "access.jsonl"
+    environ = {"CLEATS_HTTP_ACCESS_LOG": str(log), "CLEATS_HTTP_LOG_BYTES": "20000"}
+    with run_workers(tmp_path, **environ) as web:
+        connections = HeldConnections(web)
+        for number in range(200):
+            headers = {"x-request-id": f"request-{number}"}
+            assert connections.request(number % 4, "GET", "/health", None, headers)[0] == 200
+        connections.close()
+        web.process.send_signal(signal.SIGTERM)
+        assert web.wait_for_exit() == 0
+
+    files = sorted(tmp_path.glob("access.jsonl*"))
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert len(files) > 1
+    assert sorted(line["requestId"] for line in lines) == sorted(f"request-{number}" for number in range(200))
+    assert all(file.stat().st_size <= 20000 for file in files)

@@ -44,6 +44,9 @@ ENDED_BYTE: Final = b"x"
 MAX_UNTAKEN_CONNECTIONS: Final = 64
 """The number of connections that may wait for one worker; further ones wait in the queue of the listening socket."""
 
+ACCEPT_PAUSE_SECONDS: Final = 0.1
+"""The pause after a connection that could not be accepted."""
+
 FIRST_RESTART_SECONDS: Final = 0.1
 """The delay before a worker that has crashed is started again; every further crash doubles it."""
 
@@ -286,8 +289,11 @@ class WorkerGroup:
                 connection, _ = self._listener.accept()
             except BlockingIOError:
                 return
-            except OSError as error:  # the client has gone already, or there are too many open files
-                log.warning("accept.failed %s", error.strerror)
+            except ConnectionError:  # the client has gone already
+                continue
+            except OSError as error:  # there are too many open files, and the listener stays readable
+                log.warning("accept.failed error=%s", error.strerror)
+                time.sleep(ACCEPT_PAUSE_SECONDS)
                 return
             self._unplaced.append(connection)
             self._place_connections()

@@ -65,7 +65,8 @@ class RunQueue:
         from procrastinate import App, PsycopgConnector  # noqa: PLC0415 - an extra
 
         logging.getLogger("procrastinate").setLevel(logging.WARNING)
-        connector = PsycopgConnector(conninfo=self._url, min_size=1, max_size=4, timeout=self._connect_timeout)
+        address = postgres.add_connection_defaults(self._url)
+        connector = PsycopgConnector(conninfo=address, min_size=1, max_size=4, timeout=self._connect_timeout)
         app = App(connector=connector)
         async with app.open_async():
             self._app = app

@@ -24,6 +24,11 @@ from cleats.contract.versions import SCHEMA_VERSION, TOOLING_VERSION
 from cleats.runtime.background_writer import PROCESS_JOURNAL, LineSink, write_to_stderr
 from cleats.runtime.server_status import DURATION_BOUNDS_SECONDS, UNKNOWN_TOOL_NAME, ServerStatus
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 MetricSample = tuple[str, float]
@@ -235,11 +240,7 @@ class RotatingLineFile:
             PROCESS_JOURNAL.dropped += line_count  # which `/metrics` shows
 
     def _write_batch(self, batch: bytes) -> None:
-        size = self._rotatable_bytes()
-        if size and size + len(batch) > self._limit:
-            self._rotate_files()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        file = os.open(self._path, flags, 0o600)
+        file = self._open_file(len(batch))
         try:
             view = memoryview(b"\n" + batch if self._ends_mid_line else batch)
             self._ends_mid_line = True  # until all of it is there
@@ -249,13 +250,39 @@ class RotatingLineFile:
         finally:
             os.close(file)
 
-    def _rotatable_bytes(self) -> int:
+    def _open_file(self, size: int) -> int:
+        """Return the file, locked, with room for a batch; a full one is rotated by one of the processes that write."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        while True:
+            try:
+                file = os.open(self._path, flags, 0o600)
+            except FileNotFoundError:
+                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                file = os.open(self._path, flags, 0o600)
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                return file
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                status = os.fstat(file)
+            if not self._is_current(status):  # another process has rotated it
+                os.close(file)
+            elif not status.st_size or status.st_size + size <= self._limit:
+                return file
+            elif fcntl is None:  # Windows renames no open file
+                os.close(file)
+                self._rotate_files()
+            else:
+                try:
+                    self._rotate_files()
+                finally:
+                    os.close(file)
+
+    def _is_current(self, status: os.stat_result) -> bool:
         try:
-            status = self._path.stat()
+            return os.path.samestat(self._path.stat(), status)
         except FileNotFoundError:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return 0
-        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+            return False
 
     def _rotate_files(self) -> None:
         for number in range(MAX_OLD_FILES - 1, 0, -1):

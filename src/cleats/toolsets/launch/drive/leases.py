@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
-from time import monotonic, time
+from time import monotonic
 
 import anyio
 from anyio import to_thread
@@ -80,9 +80,9 @@ class LeaseManager:
 
         `check_run` sees the run before every attempt, and may raise to give up.
         """
-        lease = await self._wait_for_lease(run_id, check_run)
+        lease, asked_at = await self._wait_for_lease(run_id, check_run)
         held_lease = self._held_leases[run_id] = HeldLease(lease)
-        heartbeat = asyncio.create_task(self._keep_alive(held_lease))
+        heartbeat = asyncio.create_task(self._keep_alive(held_lease, asked_at))
         try:
             yield held_lease
         finally:
@@ -106,33 +106,43 @@ class LeaseManager:
             with anyio.move_on_after(max_wait):
                 await held_lease.released.wait()
 
-    async def _wait_for_lease(self, run_id: str, check_run: Callable[[Run], None]) -> RunLease:
+    async def _wait_for_lease(self, run_id: str, check_run: Callable[[Run], None]) -> tuple[RunLease, float]:
+        """Return the lease, and the monotonic time from which it certainly lasts as long as it should."""
         self._acquire_count += 1
         owner = f"{self._owner}:{self._acquire_count}"
         while True:
             run = await to_thread.run_sync(self._store.get, run_id)
             check_run(run)
-            if not run.owner or run.expires <= time():
+            if not run.owner or run.expires <= await to_thread.run_sync(self._store.read_clock):
+                asked_at = monotonic()
                 lease = await to_thread.run_sync(self._store.acquire, run_id, owner, self._timing.lease_seconds)
                 if lease is not None:
-                    return lease
+                    return lease, asked_at
             await anyio.sleep(self._timing.retry_seconds)
 
-    async def _keep_alive(self, held_lease: HeldLease) -> None:
-        renewed_at = monotonic()
+    async def _keep_alive(self, held_lease: HeldLease, renewed_at: float) -> None:
+        """Renew the lease until it is lost; it is also lost when the store does not answer for as long as it lasts.
+
+        Another driver may have the run by then. A process that was suspended, whose store answers, asks first.
+        """
+        timing, lease = self._timing, held_lease.lease
         while not held_lease.is_lost:
-            await asyncio.sleep(self._timing.check_seconds)
+            await asyncio.sleep(timing.check_seconds)
+            asked_at = monotonic()
             try:
-                if monotonic() - renewed_at >= self._timing.renew_seconds:
-                    await to_thread.run_sync(self._store.renew, held_lease.lease, self._timing.lease_seconds)
-                    renewed_at = monotonic()
-                elif not await to_thread.run_sync(self._store.is_held, held_lease.lease):
-                    held_lease.mark_lost()
+                with anyio.fail_after(max(timing.renew_seconds, renewed_at + timing.lease_seconds - asked_at)):
+                    if asked_at - renewed_at >= timing.renew_seconds:
+                        await to_thread.run_sync(self._store.renew, lease, timing.lease_seconds, abandon_on_cancel=True)
+                        renewed_at = asked_at
+                    elif not await to_thread.run_sync(self._store.is_held, lease, abandon_on_cancel=True):
+                        held_lease.mark_lost()
             except LeaseLost:
                 held_lease.mark_lost()
             except Exception:
                 # The epoch guards every write; a check that failed may succeed the next time.
-                log.exception("lease.look run=%s", held_lease.lease.run_id)
+                log.exception("lease.look run=%s", lease.run_id)
+                if monotonic() - renewed_at >= timing.lease_seconds:
+                    held_lease.mark_lost()
 
 
 MAX_CONCURRENT_RUNS = 4

@@ -189,6 +189,11 @@ class RunStore:
             if changed.rowcount != 1:
                 raise LeaseLost(lease.run_id)
 
+    def read_clock(self) -> float:
+        """Return the time by which leases expire; the clock of this machine may differ."""
+        with self._reader.transaction() as database:
+            return database.now()
+
     def is_held(self, lease: RunLease) -> bool:
         """Return whether a lease is still the newest."""
         with self._reader.transaction() as database:
