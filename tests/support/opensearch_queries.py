@@ -266,7 +266,12 @@ def compile_lucene_regex(expression: str) -> Callable[[str], bool]:
     while position < len(expression):
         token = _LUCENE_TOKEN_PATTERN.match(expression, position)
         if token is None:
-            raise OpenSearchError("parsing_exception", f"no expression from {expression[position : position + 20]!r}")
+            raise OpenSearchError(
+                "query_shard_exception", f"no expression from {expression[position : position + 20]!r}"
+            )
         position = token.end()
-    compiled = re.compile(expression, re.DOTALL)
+    try:
+        compiled = re.compile(expression, re.DOTALL)
+    except re.error as error:
+        raise OpenSearchError("query_shard_exception", f"no expression: {error}") from None
     return lambda value: compiled.fullmatch(value) is not None
