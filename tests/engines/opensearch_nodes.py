@@ -20,7 +20,7 @@ from tests.engines.ports import find_free_ports
 
 POM_FILE = Path(__file__).with_name("pom.xml")
 INSTALL_TIMEOUT_SECONDS = 300
-START_TIMEOUT_SECONDS = 300
+START_TIMEOUT_SECONDS = 600
 JVM_OPTIONS = """-Xms512m
 -Xmx512m
 -XX:+UseSerialGC

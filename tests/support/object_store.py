@@ -4,27 +4,47 @@ Requests must be signed; the signature itself is not checked, because the client
 """
 
 import hashlib
+import os
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+PROGRAM_VARIABLE = "CLEATS_TEST_S3_PROGRAM"
+"""The environment variable with the program of a real S3 server, which is then used in place of the fake."""
+
 
 @dataclass
-class FakeBucket:
-    """The objects of a bucket, and the requests that were made."""
+class ObservedBucket:
+    """A bucket, and the requests that were made."""
 
-    objects: dict[str, bytes] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
     denies_access: bool = False
     base: str = ""
 
+    @property
+    def objects(self) -> dict[str, bytes]:
+        """The objects by key."""
+        raise NotImplementedError
+
     def list_put_keys(self) -> list[str]:
         return [key for method, key in self.requests if method == "PUT"]
+
+
+@dataclass
+class FakeBucket(ObservedBucket):
+    """A bucket in memory."""
+
+    contents: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def objects(self) -> dict[str, bytes]:
+        return self.contents
 
 
 class _BucketHandler(BaseHTTPRequestHandler):
@@ -69,16 +89,29 @@ class _BucketHandler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def run_object_store() -> Iterator[FakeBucket]:
-    """Run a store with one bucket, which accepts any bucket name."""
+def run_object_store() -> Iterator[ObservedBucket]:
+    """Run a store with one bucket: a fake one, or a real one if the environment says so."""
+    program = os.environ.get(PROGRAM_VARIABLE)
+    if program:
+        from tests.engines.s3_server import relay_bucket, run_s3_server  # noqa: PLC0415 - for real servers only
+
+        with run_s3_server(Path(program)) as server, relay_bucket(server) as relayed:
+            yield relayed
+        return
     bucket = FakeBucket()
     handler = type("Handler", (_BucketHandler,), {"bucket": bucket})
+    with serve_requests(handler) as bucket.base:
+        yield bucket
+
+
+@contextmanager
+def serve_requests(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serve HTTP on a port of this machine until the block is left; yield the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    bucket.base = f"http://127.0.0.1:{server.server_port}"
     try:
-        yield bucket
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

@@ -94,7 +94,7 @@ class FakeIndex:
                 case "keyword" | "wildcard":
                     values = value if isinstance(value, list) else [value]
                     doc.values[path] = [
-                        term for term in values if len(_check_term(term)) <= self.max_value_lengths[path]
+                        _check_term(term) for term in values if len(term) <= self.max_value_lengths[path]
                     ]
                 case "long" | "boolean" as kind:
                     doc.values[path] = [_check_type(value, int if kind == "long" else bool)]

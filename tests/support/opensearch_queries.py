@@ -138,7 +138,8 @@ class FakeSearcher:
         if definition.get("flags") != "NONE":
             raise OpenSearchError("parsing_exception", "the optional operators are not known here")
         if len(definition["value"]) > self._max_regex_length:
-            raise OpenSearchError("query_shard_exception", "the regex is longer than the maximum")
+            reason = f"the Regexp Query request has exceeded the allowed maximum of [{self._max_regex_length}]"
+            raise OpenSearchError("query_shard_exception", f"failed to create query: The length used in {reason}")
         matches = compile_lucene_regex(definition["value"])
         return lambda doc: 1.0 if any(map(matches, doc.values.get(name, ()))) else None
 
@@ -265,7 +266,12 @@ def compile_lucene_regex(expression: str) -> Callable[[str], bool]:
     while position < len(expression):
         token = _LUCENE_TOKEN_PATTERN.match(expression, position)
         if token is None:
-            raise OpenSearchError("parsing_exception", f"no expression from {expression[position : position + 20]!r}")
+            raise OpenSearchError(
+                "query_shard_exception", f"no expression from {expression[position : position + 20]!r}"
+            )
         position = token.end()
-    compiled = re.compile(expression, re.DOTALL)
+    try:
+        compiled = re.compile(expression, re.DOTALL)
+    except re.error as error:
+        raise OpenSearchError("query_shard_exception", f"no expression: {error}") from None
     return lambda value: compiled.fullmatch(value) is not None

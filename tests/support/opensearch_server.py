@@ -123,18 +123,24 @@ class FakeOpenSearch(ObservedOpenSearch):
     def _update_aliases(self, body: Any) -> Any:
         check_keys(body, {"actions"})
         aliases = {name: set(index.aliases) for name, index in self.indexes.items()}
+        effective = False
         for action in body["actions"]:
             [(verb, alias_action)] = action.items()
-            check_keys(alias_action, {"index", "alias"})
+            check_keys(alias_action, {"index", "alias"} | ({"must_exist"} if verb == "remove" else set()))
             if alias_action["index"] not in aliases:
                 raise _build_not_found_error(alias_action["index"])
-            index_aliases = aliases[alias_action["index"]]
+            index_aliases, alias = aliases[alias_action["index"]], alias_action["alias"]
             if verb == "add":
-                index_aliases.add(alias_action["alias"])
-            elif alias_action["alias"] in index_aliases:
-                index_aliases.remove(alias_action["alias"])
-            else:
+                index_aliases.add(alias)
+            elif alias in index_aliases:
+                index_aliases.remove(alias)
+            elif alias_action.get("must_exist"):
                 raise OpenSearchError("aliases_not_found_exception", f"{alias_action} missing", 404)
+            else:
+                continue
+            effective = True
+        if not effective:
+            raise OpenSearchError("aliases_not_found_exception", "aliases missing", 404)
         for name, new_aliases in aliases.items():
             self.indexes[name].aliases = new_aliases
         return {"acknowledged": True}
@@ -178,6 +184,8 @@ class FakeOpenSearch(ObservedOpenSearch):
                 dfs = head.get("search_type") == "dfs_query_then_fetch"
                 responses.append(index.search(body, dfs=dfs))
             except OpenSearchError as error:
+                if error.kind == "parsing_exception":  # it rejects all searches then
+                    raise
                 responses.append(format_error(error))
         return {"took": 1, "responses": responses}
 

@@ -24,7 +24,7 @@ from cleats.toolsets.code.sharing.manifest import (
 from cleats.toolsets.code.sharing.shared_index import IndexShare
 from cleats.toolsets.code.sharing.storage import FolderStorage, Storage, open_storage
 from tests.support.indexes import IndexedRepository, read_catalogue_content
-from tests.support.object_store import FakeBucket, run_object_store
+from tests.support.object_store import ObservedBucket, run_object_store
 from tests.support.postgres import create_database
 
 STORE_CREDENTIALS = {"access_key_id": "key", "secret_access_key": "secret", "region": "eu-central-1"}
@@ -75,7 +75,7 @@ def open_bucket(tmp_path: Path) -> Iterator[Storage]:
         yield make_bucket_storage(bucket)
 
 
-def make_bucket_storage(bucket: FakeBucket) -> Storage:
+def make_bucket_storage(bucket: ObservedBucket) -> Storage:
     options = {"endpoint": bucket.base, "client_options": {"allow_http": True}}
     quick = {"max_retries": 0, "backoff": {"base": 1}}
     return open_storage("s3://team/indexes", {**STORE_CREDENTIALS, **options, "retry_config": quick})

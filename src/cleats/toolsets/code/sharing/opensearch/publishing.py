@@ -210,7 +210,10 @@ class ClusterPublisher:
         """Move the alias from its known position; fail if it is no longer there."""
         removed_aliases = [(item.index, build_alias(self.name)) for item in indexes if item.is_current]
         removed_aliases += [(index, _writing_alias(index)) for item in indexes if _writing_alias(index) in item.aliases]
-        actions = [{"remove": {"index": item, "alias": alias_name}} for item, alias_name in removed_aliases]
+        # By default, a cluster ignores a removal that finds nothing as long as another action has an effect.
+        actions: list[dict[str, dict[str, Any]]] = [
+            {"remove": {"index": item, "alias": alias_name, "must_exist": True}} for item, alias_name in removed_aliases
+        ]
         actions.append({"add": {"index": index, "alias": build_alias(self.name)}})
         try:
             await self.cluster.send("POST", "/_aliases", {"actions": actions})
