@@ -4,11 +4,10 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import cache, partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +17,7 @@ from cleats.contract.payload import format_timestamp
 from cleats.contract.registry import Registry
 from cleats.contract.resources import ListName
 from cleats.contract.tools import ListChangeCallback, Toolset
-from cleats.runtime import capabilities, shutdown, spans
+from cleats.runtime import capabilities, event_loop, shutdown, spans
 from cleats.runtime.dispatcher import Dispatcher
 from cleats.runtime.server_status import ServerStatus
 from cleats.runtime.telemetry import CallTelemetry
@@ -27,7 +26,7 @@ from cleats.settings import Settings
 if TYPE_CHECKING:
     from cleats.contract.compat import ContractReport
     from cleats.toolsets.code.shared_engine import CodeEngine
-    from cleats.transports.http.workers.group import GroupEnd, HttpWorker
+    from cleats.transports.http.workers.group import HttpWorker
     from cleats.transports.http.workers.membership import WorkerMembership
     from cleats.transports.mcp.description import ChangeAnnouncer, ServerDescription
     from cleats.transports.mcp.server import McpServer
@@ -186,24 +185,7 @@ def _describe_server(settings: Settings, registry: Registry) -> "ServerDescripti
     return ServerDescription(registry, capabilities.detect_capabilities(capabilities.find_lint_root(settings)))
 
 
-def _freeze_startup_objects() -> None:
-    """Exclude the objects created at start-up from garbage collection.
-
-    Importing the SDK creates half a million objects that are never freed. Scanning them again and again takes a tenth
-    of the start-up time, so a server imports with the collector off. Afterwards it may run less often than usual: a
-    call leaves a hundred objects behind, and hardly ever a cycle.
-    """
-    gc.freeze()
-    gc.set_threshold(20_000)
-    gc.enable()
-
-
-def run_server(main: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
-    """Run a server to its end on the fastest event loop that is installed."""
-    import anyio  # noqa: PLC0415 - the rpc wire starts without it
-
-    gc.disable()  # until `_freeze_startup_objects`
-    anyio.run(main, *args, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+run_server = event_loop.run_server
 
 
 @contextmanager
@@ -221,7 +203,7 @@ async def _open_stdio(
 
     with shutdown.watch_signals() as stop:
         async with opening as server, open_stdio_wire(*descriptors) as wire:
-            _freeze_startup_objects()
+            event_loop.freeze_startup_objects()
             yield server, wire, stop
 
 
@@ -248,13 +230,13 @@ async def serve_stdio(
             if extend is None and not await handshake.run(stop):
                 await flush_wire(wire, timeout_seconds=drain)
                 return
-            gc.disable()  # until `_freeze_startup_objects`
+            gc.disable()  # until `freeze_startup_objects`
             sdk_server = await asyncio.to_thread(import_module, "cleats.transports.mcp.server")
             server: McpServer = sdk_server.McpServer(dispatcher, description, validation=settings.validation_errors)
             announcers.append(server)
             if extend is not None:
                 extend(server)
-            _freeze_startup_objects()
+            event_loop.freeze_startup_objects()
             await sdk_server.serve_client(server, wire, handshake, shutdown=stop, drain=drain, protocol=protocol)
 
 
@@ -290,31 +272,9 @@ async def serve_legacy(
     opening = open_dispatcher(settings, served_toolsets, status)
     async with _open_stdio(opening, descriptors) as (dispatcher, wire, stop):
         with _log_serving("legacy", served_toolsets, stop):
-            block, limit, drain = (
-                capabilities.detect_capabilities(capabilities.find_lint_root(settings)),
-                settings.frame_limit,
-                settings.drain,
-            )
+            block = capabilities.detect_capabilities(capabilities.find_lint_root(settings))
+            limit, drain = settings.frame_limit, settings.drain
             await LegacyConnection(dispatcher, wire, capabilities=block, limit=limit, drain=drain, shutdown=stop).run()
-
-
-def start_http_workers(
-    settings: Settings,
-    served_toolsets: Sequence[Toolset],
-    listener: socket.socket,
-    count: int,
-    on_ready: Callable[[], None],
-) -> "HttpWorker | GroupEnd":
-    """Start processes that share a listening socket; return in each of them, and in this one when all have ended."""
-    from cleats.transports.http import caller_access  # noqa: PLC0415 - only when it is served
-    from cleats.transports.http.workers.group import run_workers  # noqa: PLC0415
-
-    # What is imported now is in memory once for all of them.
-    for module in ("cleats.console.entry", "cleats.transports.http.service", "cleats.transports.mcp.http"):
-        import_module(module)
-    tokens = caller_access.load_served_tokens(settings, served_toolsets)
-    gc.freeze()
-    return run_workers(settings, listener, count, tokens, on_ready)
 
 
 async def serve_http(
@@ -342,8 +302,7 @@ async def serve_http(
     membership = tokens = None
     source: socket.socket | WorkerMembership
     if isinstance(listener, socket.socket):
-        source = listener
-        host, port = listener.getsockname()[:2]
+        source, (host, port) = listener, listener.getsockname()[:2]
     else:
         from cleats.transports.http.workers import membership as workers  # noqa: PLC0415 - not on Windows
 
@@ -351,11 +310,7 @@ async def serve_http(
         tokens = listener.tokens
         host, port = listener.address
     accesses = caller_access.build_accesses(
-        settings,
-        served_toolsets,
-        find_root=find_root,
-        recent_calls=recent_calls,
-        tokens=tokens,
+        settings, served_toolsets, find_root=find_root, recent_calls=recent_calls, tokens=tokens
     )
     views = [access.limit_dispatcher for access in accesses]
     with shutdown.watch_signals() if membership is None else nullcontext(membership.channel.shutdown) as stop:
@@ -390,7 +345,7 @@ async def serve_http(
                 search_flags={argument.name: argument.flag for argument in SEARCH_ARGUMENTS if argument.flag},
                 compare_contracts=_compare_contracts,
             )
-            _freeze_startup_objects()
+            event_loop.freeze_startup_objects()
             with _log_serving("http", served_toolsets, stop):
                 on_ready()
                 asyncio.get_running_loop().run_in_executor(None, prepare_first_view)
@@ -430,7 +385,7 @@ async def run_worker(settings: Settings, concurrency: int, index: bool) -> None:
 
             tasks.append(asyncio.create_task(publish_changes(open_indexes(settings), settings.code.index_poll)))
         stop_task = asyncio.create_task(stop.requested.wait())
-        _freeze_startup_objects()
+        event_loop.freeze_startup_objects()
         log.info("work.ready runs=%s index=%s", drives_runs, index)
         try:
             await asyncio.wait({stop_task, *tasks}, return_when=asyncio.FIRST_COMPLETED)

@@ -17,7 +17,6 @@ from tests.support.launch_runs import build_config, create_engine, create_run
 from tests.support.postgres import create_database
 from tests.support.shell import Shell
 from tests.support.triage import LOADER_SOURCE, REPORTS_FOLDER
-from tests.support.waiting import wait_until
 
 
 def drive_run(folder: Path, store: RunStore) -> tuple[RunEngine, Run]:
@@ -96,27 +95,3 @@ def test_the_runs_of_a_fleet_come_back_from_a_dump_and_go_on(tmp_path: Path) -> 
         assert engine.store.get(another.run_id).number > run.number
     finally:
         restored.close()
-
-
-def test_an_index_comes_back_from_a_copy_of_the_shared_folder(shell: Shell) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=shell.folder, env=shell.environ, check=True)
-    (shell.folder / "loader.py").write_text(LOADER_SOURCE)
-    shared, copy = shell.folder / "shared", shell.folder / "copy"
-    settings = {"CLEATS_INDEX_URL": str(shared), "CLEATS_INDEX_NAME": "shop"}
-
-    def search(cache: str) -> list[str]:
-        answer = shell.run("search", "load", "--json", **settings, CLEATS_CACHE_DIR=str(shell.folder / cache))
-        return [hit["id"] for hit in json.loads(answer.stdout)["code"]] if answer.returncode == 0 else []
-
-    with shell.start_process("worker", "--repo", str(shell.folder), module="cleats", **settings) as worker:
-        wait_until(lambda: search("reader"))
-        worker.terminate()
-        worker.communicate(timeout=60)
-    before = search("reader")
-    subprocess.run(["cp", "-a", str(shared), str(copy)], check=True)
-    subprocess.run(["rm", "-rf", str(shared)], check=True)
-    assert search("gone") == []
-
-    subprocess.run(["cp", "-a", str(copy), str(shared)], check=True)
-
-    assert search("restored") == before != []

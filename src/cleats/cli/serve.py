@@ -180,9 +180,9 @@ def http(  # noqa: PLR0917 - click passes them by name
         if workers == 1:
             app.run_server(app.serve_http, server_settings, served, status, listener, announce_ready)
             return
-        from cleats.transports.http.workers.group import GroupEnd  # noqa: PLC0415 - not on Windows
+        from cleats.transports.http.workers.group import GroupEnd, run_workers  # noqa: PLC0415 - not on Windows
 
-        result = app.start_http_workers(server_settings, served, listener, workers, announce_ready)
+        result = run_workers(server_settings, served, listener, workers, announce_ready)
         if isinstance(result, GroupEnd):
             click.get_current_context().exit(result.exit_code)
         app.run_server(app.serve_http, server_settings, served, status, result)

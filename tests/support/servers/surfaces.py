@@ -21,7 +21,7 @@ from cleats.contract.tools import Context, Tool, Toolset, arguments
 from cleats.runtime.background_writer import log_to_stderr
 from cleats.runtime.server_status import ServerStatus
 from cleats.transports.http.service import base_url, bind_socket
-from cleats.transports.http.workers.group import GroupEnd
+from cleats.transports.http.workers.group import GroupEnd, run_workers
 from cleats.transports.stdio import claim_stdio
 from tests.support.servers import probe
 from tests.support.servers.line import hold_until_released
@@ -182,7 +182,7 @@ def main() -> None:
                 worker_count = int(os.environ.get("TEST_WORKERS", "1"))
                 source: Any = listener
                 if worker_count > 1:
-                    source = app.start_http_workers(settings, [build_toolset()], listener, worker_count, announce)
+                    source = run_workers(settings, [build_toolset()], listener, worker_count, announce)
                     if isinstance(source, GroupEnd):
                         sys.exit(source.exit_code)
                 else:

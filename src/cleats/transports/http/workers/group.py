@@ -1,14 +1,18 @@
 """What the workers of one server share, made before they are: a folder, the tokens and the rate limits."""
 
+import gc
 import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
+from cleats.contract.tools import Toolset
 from cleats.settings import Settings
 from cleats.system.processes.worker_group import WorkerGroup, WorkerSeat
+from cleats.transports.http.caller_access import load_served_tokens
 from cleats.transports.http.service import CLEANUP_TIMEOUT_SECONDS
 from cleats.transports.http.tokens import AccessToken, RateLimiter
 from cleats.transports.http.workers.rates import SharedLimits
@@ -38,12 +42,19 @@ class GroupEnd:
 
 def run_workers(
     settings: Settings,
+    served_toolsets: Sequence[Toolset],
     listener: socket.socket,
     count: int,
-    tokens: Sequence[AccessToken],
     on_ready: Callable[[], None],
 ) -> HttpWorker | GroupEnd:
-    """Run a group of workers to its end; in a worker, return at once what it needs to serve."""
+    """Run a group of workers to its end; in a worker, return at once what it needs to serve.
+
+    Raises:
+        SettingError: The tokens file is invalid.
+    """
+    tokens = load_served_tokens(settings, served_toolsets)
+    import_module("cleats.transports.mcp.http")  # so that the SDK is in memory once for all workers
+    gc.freeze()
     folder = Path(tempfile.mkdtemp(prefix="cleats-http-"))
     limits = SharedLimits(folder, len(tokens))
     limiters: dict[str, RateLimiter] = {
