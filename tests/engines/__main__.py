@@ -24,7 +24,6 @@ from tests.support.paths import REPOSITORY_ROOT
 
 OPENSEARCH_SUITES = (
     *(f"tests/toolsets/code/sharing/test_opensearch_{name}.py" for name in ("filters", "searching", "publishing")),
-    "tests/toolsets/code/sharing/test_opensearch_servers.py",
     "tests/engines/check_stand_in.py",
 )
 CLUSTER_SUITES = ("tests/engines/check_cluster.py",)

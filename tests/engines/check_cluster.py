@@ -1,12 +1,11 @@
-"""Three nodes: what publishing and searching promise when nodes are killed, restarted or full.
+"""Three nodes: what publishing and searching promise when nodes are killed and the layout changes.
 
 The moments of the kills come from seeds. `CLEATS_ENGINE_KILLS` sets their number; a failure names its seed.
 """
 
 import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Self
@@ -26,13 +25,11 @@ from tests.engines.opensearch_relay import RelayedOpenSearch
 from tests.support.opensearch_clients import list_serving_indexes, open_remote_index, publish_generation, run_search
 from tests.support.opensearch_traffic import ClusterRequest, serve_cluster
 from tests.support.search import build_generation, build_shop_files
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)
 
-KILL_SEEDS = range(int(os.environ.get("CLEATS_ENGINE_KILLS", "3")))
+KILL_SEEDS = range(int(os.environ.get("CLEATS_ENGINE_KILLS", "1")))
 MAX_KILL_DELAY_SECONDS = 0.05
-WATERMARK_TIMEOUT_SECONDS = 120
 GENERATIONS = ("000001-0badcafe", "000002-0badcafe")
 QUERIES = ("cart", "Cart.add", "parse error")
 
@@ -170,58 +167,6 @@ def restart_ended_nodes(cluster: OpenSearchCluster) -> None:
         if not node.is_running():
             node.start()
     cluster.wait_for_nodes(3, "green")
-
-
-def test_searches_go_on_while_every_node_is_restarted_in_turn(
-    relay: RelayedOpenSearch, folders: dict[str, Path]
-) -> None:
-    first = folders[GENERATIONS[0]]
-    publish(relay, first)
-    relay.cluster.wait_for_nodes(3, "green")
-
-    with BackgroundSearches(relay.cluster) as searches:
-        for node in relay.cluster.nodes:
-            node.kill(signal.SIGTERM)
-            restart_ended_nodes(relay.cluster)
-
-    assert set(searches.answers) == {search_locally(first)}
-    assert all(error.code is ErrorCode.UNAVAILABLE and error.retryable for error in searches.errors)
-
-
-def test_a_full_disk_refuses_a_generation_and_keeps_the_one_that_is_searched(
-    relay: RelayedOpenSearch, folders: dict[str, Path]
-) -> None:
-    first, second = (folders[name] for name in GENERATIONS)
-    publish(relay, first)
-    watermark = "cluster.routing.allocation.disk.watermark"
-    full = {f"{watermark}.{level}": "100000gb" for level in ("low", "high", "flood_stage")}
-
-    change_settings(relay, {**full, "cluster.info.update.interval": "10s"})
-    try:
-        wait_until(
-            lambda: "read_only_allow_delete" in str(relay.ask("GET", "/cleats-*/_settings")),
-            limit=WATERMARK_TIMEOUT_SECONDS,
-        )
-        with pytest.raises(ClusterError):
-            publish(relay, second, tries=2)
-        answer = search_remotely(open_remote_index(relay))
-    finally:
-        change_settings(relay, dict.fromkeys([*full, "cluster.info.update.interval"]))
-    assert answer == search_locally(first)
-    assert [GENERATIONS[0] in name for name in list_serving_indexes(relay)] == [True]
-    wait_until(
-        lambda: "read_only_allow_delete" not in str(relay.ask("GET", "/cleats-*/_settings")),
-        limit=WATERMARK_TIMEOUT_SECONDS,
-    )
-
-    publish(relay, second)
-
-    assert search_remotely(open_remote_index(relay)) == search_locally(second)
-
-
-def change_settings(relay: RelayedOpenSearch, settings: Mapping[str, str | None]) -> None:
-    """Change settings of the whole cluster."""
-    relay.ask("PUT", "/_cluster/settings", {"persistent": dict(settings)})
 
 
 def test_an_index_of_an_older_layout_is_replaced_and_never_searched(
