@@ -112,6 +112,7 @@ GATES_BY_PREFIX = {
     "TOKEN": ["template_tokens"],
     "FRONT": ["front_matter"],
     "LINT": ["markdown_lint"],
+    "READABILITY": ["readability"],
     "LINK": ["internal_links"],
     "TRUTH": ["truth_lock"],
     "SNIPPET": ["snippet_syntax"],
@@ -133,7 +134,37 @@ class PageDefect(NamedTuple):
     says: str
 
 
+SEVEN_WORDS = ("all", "old", "new", "many", "some", "more", "most")
+EXPORTS_MARK = f"<!-- claim_id: {EXPORTS_CLAIM_ID} -->"
+LONG_SENTENCE = (
+    f"{'Records and their fields are kept, ' * 6}in a file; all of them can be read again at any later time."
+)
+
 PAGE_DEFECTS = [
+    PageDefect(
+        "GATE_READABILITY_SENTENCE",
+        GUIDE_PATH,
+        "## Export",
+        f"## Export\n\n{LONG_SENTENCE}",
+        "in a file. All of them can be read again at any later time.",
+    ),
+    PageDefect(
+        "GATE_READABILITY_OPENING",
+        GUIDE_PATH,
+        "## Export\n\n",
+        "## Export\n\n" + "".join(f"- It can export {word} records to CSV. {EXPORTS_MARK}\n" for word in SEVEN_WORDS),
+        f"- Export all records to CSV. {EXPORTS_MARK}\n- Export old records to CSV.",
+    ),
+    PageDefect("GATE_READABILITY_EMPTY", GUIDE_PATH, "## Export", "## Nothing\n\n## Export", "---\n\n## Export"),
+    PageDefect("GATE_READABILITY_HEADING", GUIDE_PATH, "## Export", "## Export:", "## Export\n"),
+    PageDefect("GATE_READABILITY_HEADING", GUIDE_PATH, "## Export", "## HOW TO EXPORT", "## How to export\n"),
+    PageDefect(
+        "GATE_READABILITY_SOURCE",
+        GUIDE_PATH,
+        "## Export",
+        "## Export\n\n:param path: the file",
+        "## Export\n\n- Exports",
+    ),
     PageDefect("GATE_TOKEN_LEAKED", GUIDE_PATH, "## Export", "## Export __TOKEN__", "## Export\n"),
     PageDefect(
         "GATE_TOKEN_LEAKED",

@@ -31,6 +31,7 @@ GATE_NAMES = (
     "front_matter",
     "template_tokens",
     "markdown_lint",
+    "readability",
     "hugo_config",
     "hugo_build",
     "internal_links",
