@@ -9,6 +9,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import front_matter
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site.claim_markers import list_claim_markers
 from cleats.toolsets.launch.source.text.documents import normalize_code
 
 MAX_QUOTED_LINES = 8
@@ -49,9 +50,7 @@ class LineExplainer:
         if block is not None:
             return {**explanation, "kind": "code", "sources": self._explain_code(block.code)}
         claim_ids = [
-            marker.claim_id
-            for marker in pages.list_claim_markers(parsed.body, parsed.body_line)
-            if marker.line == number
+            marker.claim_id for marker in list_claim_markers(parsed.body, parsed.body_line) if marker.line == number
         ]
         kind = "claim" if claim_ids else "front matter" if number < parsed.body_line else "text"
         return {**explanation, "kind": kind, "claims": [self._explain_claim(claim_id) for claim_id in claim_ids]}

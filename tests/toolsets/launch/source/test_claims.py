@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, compute_claim_id
+from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, compute_claim_hash
 from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.documents import read_blocks
 from tests.support.launch_sources import PYPROJECT_TEXT, extract_facts, list_claim_texts, write_tree
@@ -33,11 +33,11 @@ def list_readme_features(root: Path, readme: str, name: str = "README.md") -> li
         ("HTTP and MQTT control", "The features of Kettle include HTTP and MQTT control."),
         (
             "Immutable API: methods return a new pot",
-            "The features of Kettle include an immutable API.",
+            "Immutable API: methods return a new pot.",
         ),
         (
             "**Scheduling** - Run a recipe at a given hour",
-            "Kettle can run a recipe at a given hour.",
+            "Scheduling: Run a recipe at a given hour.",
         ),
         ("✨ Works on every [stove](https://example.com)", "Kettle works on every stove."),
         ("It prints a label for each cup", "Kettle prints a label for each cup."),
@@ -217,7 +217,7 @@ def test_limits_are_told_as_sentences(tmp_path: Path) -> None:
     assert list_claim_texts(repository_facts, "limitation") == [
         "Kettle has no support for gas.",
         "Kettle does not whistle.",
-        "Pots cannot be stacked.",
+        "Pots cannot be stacked: the lid is round.",
     ]
     assert repository_facts.product_facts["limitations"] == list_claim_texts(repository_facts, "limitation")
 
@@ -270,7 +270,7 @@ def test_known_issues_are_limits_only_where_they_tell_one(tmp_path: Path) -> Non
     )
     repository_facts = extract_facts(tmp_path, {**PACKAGE_FILES, "README.md": readme})
 
-    assert list_claim_texts(repository_facts, "limitation") == ["Lids are not tight."]
+    assert list_claim_texts(repository_facts, "limitation") == ["Lids are not tight. They leak."]
 
 
 def test_an_install_command_for_another_package_loses_against_the_manifest(
@@ -310,11 +310,21 @@ def test_what_a_manifest_or_the_code_says_is_a_fact_and_a_readme_alone_is_not(
     assert status["Kettle requires Python 3.10 or later."] == ("fact", 1)
 
 
-def test_the_id_of_a_claim_outlives_spaces_case_and_the_name_of_the_product() -> None:
-    first = compute_claim_id("Kettle  boils water.", "feature", "Kettle")
+def test_the_hash_of_a_claim_outlives_spaces_case_and_the_name_of_the_product() -> None:
+    first = compute_claim_hash("Kettle  boils water.", "feature", "Kettle")
 
-    assert first == compute_claim_id("pot boils Water.", "feature", "Pot")
-    assert first != compute_claim_id("Kettle boils water.", "limitation", "Kettle")
+    assert first == compute_claim_hash("pot boils Water.", "feature", "Pot")
+    assert first != compute_claim_hash("Kettle boils water.", "limitation", "Kettle")
+
+
+def test_an_id_is_short_and_grows_when_another_claim_has_it() -> None:
+    ledger = ClaimLedger("Kettle")
+    place = [Citation("README.md", 3, 3, "readme_technical")]
+    whole_hash = compute_claim_hash("Kettle boils.", "feature", "Kettle")
+    ledger._hashes[whole_hash[:8]] = "the hash of another claim"
+
+    assert ledger.add("Kettle boils.", "feature", place) == whole_hash[:9]
+    assert len(ledger.add("Kettle whistles.", "feature", place)) == 8
 
 
 def test_more_evidence_for_the_same_words_is_one_claim_with_the_best_place_first() -> None:

@@ -11,7 +11,7 @@ from cleats.toolsets.launch.gates import page_text
 from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
-from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
+from cleats.toolsets.launch.site.claim_markers import find_claim_ids
 
 _CODE_SPAN_PATTERN = re.compile(r"`[^`]*`")
 _LINK_PATTERN = re.compile(r"https?://\S+|\]\([^)]*\)|<[^>]*>")
@@ -58,18 +58,30 @@ def find_misspellings(name: str, text: str) -> list[str]:
 def _check_product_name(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
     name = get_product_name(site)
     for number, line in file.prose:
+        quoted_text = " ".join(
+            site.evidence[claim_id]["claim_text"] for claim_id in find_claim_ids(line) if claim_id in site.evidence
+        )
         for misspelling in find_misspellings(name, line):
+            if misspelling in _list_identifiers(site) or misspelling in quoted_text:
+                continue  # the name of the package, or the words of the repository
             yield WRONG_NAME.draft(f"the product is called {name!r}, not {misspelling!r}", file.path, number)
     for key in ("title", "description"):
         for misspelling in find_misspellings(name, str(file.front.get(key, ""))):
             yield WRONG_NAME.draft(f"the front matter key {key!r} says {misspelling!r} for {name!r}", file.path, 1)
 
 
+def _list_identifiers(site: LaunchSite) -> set[str]:
+    """Return the names by which commands and code refer to the product."""
+    distributions = site.facts.get("distribution", ())
+    return {name for item in distributions for name in (item["identifier"], *item.get("import_names", ()))}
+
+
 def fix_product_name(case: FixCase) -> FixResult:
     name = get_product_name(case.site)
 
     def correct_piece(piece: str) -> str:
-        for misspelling in sorted(set(find_misspellings(name, piece)), key=len, reverse=True):
+        misspellings = set(find_misspellings(name, piece)) - _list_identifiers(case.site)
+        for misspelling in sorted(misspellings, key=len, reverse=True):
             piece = re.sub(rf"(?<![\w./-]){re.escape(misspelling)}(?![\w/-]|\.\w)", name, piece)
         return piece
 
@@ -192,7 +204,7 @@ def fix_headings(case: FixCase) -> FixResult:
             lines[renamed_line - 1] = drafted_section.split("\n", 1)[0]
             text = "\n".join(lines)
         else:
-            stated_lines = {line.strip() for line in text.split("\n") if CLAIM_MARKER_PATTERN.search(line)}
+            stated_lines = {line.strip() for line in text.split("\n") if find_claim_ids(line)}
             new_lines = (line for line in drafted_section.split("\n") if line.strip() not in stated_lines)
             section = "\n".join(new_lines).strip("\n") or f"## {heading}\n\n{case.file.plan['purpose']}"
             text = f"{text}\n{section}\n"

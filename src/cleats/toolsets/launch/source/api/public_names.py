@@ -7,13 +7,22 @@ from cleats.toolsets.launch.source.text import english
 
 
 @dataclass(frozen=True, slots=True)
+class DocNote:
+    """A warning or a note in the documentation of a symbol, with its lines."""
+
+    text: str
+    line: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Symbol:
-    """A public class or function. `doc` is the first sentence of its documentation."""
+    """A public name of any language. `doc` is the first sentence of its documentation."""
 
     name: str
-    """As a program would write it: `package.Thing`."""
+    """As a program would write it: `package.Thing`, for a member `package.Thing.method`."""
     kind: str
-    """`class` or `function`."""
+    """`class` (any type), `function` or `constant`; for a member `method` or `property`."""
     path: str
     line: int
     end: int
@@ -26,10 +35,16 @@ class Symbol:
     deprecated: bool = False
     exported: bool = True
     """True if the package itself declares the name as public; otherwise it is only not hidden."""
+    label: str = ""
+    """What the language calls it, such as `interface` or `struct`; empty if that is its kind."""
+    members: "tuple[Symbol, ...]" = ()
+    """The public methods and properties of a class, in the order of the source."""
+    notes: tuple[DocNote, ...] = ()
+    """The warnings and notes of its documentation."""
 
     @property
     def quoted_name(self) -> str:
-        return f"`{self.name}()`" if self.kind == "function" else f"`{self.name}`"
+        return f"`{self.name}()`" if self.kind in ("function", "method") else f"`{self.name}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,13 @@ def describe_symbol(symbol: Symbol, product: str = "") -> str:
     names = re.findall(rf"\b{re.escape(product)}\b", bare, re.IGNORECASE) if product else []
     is_misspelt = any(name != product for name in names)
     return sentence if sentence and not is_misspelt and english.is_statement(sentence) else ""
+
+
+def quote_purpose(symbol: Symbol) -> str:
+    """Return the first sentence of a symbol's documentation as a quotation, for one that makes no sentence about it."""
+    doc = symbol.doc.strip().rstrip(".:").strip()
+    is_usable = "?" not in doc and len(re.findall(r"\w{2,}", doc)) > 1 and english.is_quotable(f"{doc}.")
+    return f"{symbol.quoted_name} is documented as: {doc}." if is_usable else ""
 
 
 def _build_predicate(doc: str, symbol: Symbol) -> str:

@@ -7,15 +7,16 @@ to their definition. A package whose `__init__` offers little is read module by 
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from textwrap import dedent
 from typing import Final
 
+from cleats.toolsets.launch.source.api.docstrings import MAX_NOTES, extract_first_sentence, find_notes
 from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
 from cleats.toolsets.launch.source.checkout import safe_parsing
 from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.text import documents, english
 
 _MIN_REEXPORTED_NAMES: Final = 3
 """Below this number of re-exported names, the modules themselves are the API."""
@@ -23,9 +24,8 @@ _MIN_REEXPORTED_NAMES: Final = 3
 _MAX_IMPORT_HOPS: Final = 8
 """Imports that are followed to find the definition of a name."""
 
-_LOWERCASE_SENTENCE_END_PATTERN: Final = re.compile(r"(?<=\w\w\w)(?<!etc)\.\s+(?=[a-z])")
-
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+Assignment = ast.Assign | ast.AnnAssign
 
 
 @dataclass
@@ -57,6 +57,17 @@ class PythonModule:
     def definitions(self) -> dict[str, Definition]:
         """Classes and functions by name; the last definition wins, as at run time."""
         return {node.name: node for node in self.statements if isinstance(node, Definition) and not _is_overload(node)}
+
+    @cached_property
+    def assignments(self) -> dict[str, Assignment]:
+        """The assignments of this module by the name that each defines."""
+        return {
+            target.id: node
+            for node in self.statements
+            if isinstance(node, Assignment) and node.value is not None
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        }
 
     @cached_property
     def aliases(self) -> dict[str, str]:
@@ -96,7 +107,8 @@ class PythonModule:
         if self.exports is not None:
             return self.exports
         alias_names = [name for name, target in self.aliases.items() if target in self.definitions]
-        own_names = [*self.definitions, *alias_names]
+        constant_names = [name for name, node in self.assignments.items() if name.isupper() and not _is_type(node)]
+        own_names = [*self.definitions, *alias_names, *constant_names]
         names = [*self.imports, *own_names] if self.is_package else own_names
         return [name for name in dict.fromkeys(names) if not name.startswith("_")]
 
@@ -119,14 +131,15 @@ class _PythonPackage:
 
     def find_definition(
         self, module: PythonModule, name: str, hops: int = _MAX_IMPORT_HOPS
-    ) -> tuple[PythonModule, Definition] | None:
+    ) -> tuple[PythonModule, Definition | Assignment] | None:
         """Return the definition of a name, following imports through other modules."""
         if name in module.definitions:
             return module, module.definitions[name]
         if not hops:
             return None
-        if name in module.aliases:
-            return self.find_definition(module, module.aliases[name], hops - 1)
+        found = self.find_definition(module, module.aliases[name], hops - 1) if name in module.aliases else None
+        if found or name in module.assignments:
+            return found or (module, module.assignments[name])
         source, source_name = module.imports.get(name, ("", ""))
         if source and (inner := self.load_module(source)):
             return self.find_definition(inner, source_name, hops - 1)
@@ -135,6 +148,12 @@ class _PythonPackage:
             if inner and name in inner.public_names:
                 return self.find_definition(inner, name, hops - 1)
         return None
+
+    def list_star_names(self, module: PythonModule) -> list[str]:
+        """Return the public names that a package imports with a star."""
+        stars = [origin[0] for _, origin in module.import_entries if origin[1] == "*"]
+        inner_modules = filter(None, map(self.load_module, stars)) if module.is_package else ()
+        return [name for inner in inner_modules for name in inner.public_names]
 
 
 def read_surface(tree: CheckoutTree, packages: Mapping[str, str]) -> ApiSurface:
@@ -168,7 +187,8 @@ def read_surface(tree: CheckoutTree, packages: Mapping[str, str]) -> ApiSurface:
 def _list_symbols(
     package: _PythonPackage, module: PythonModule, *, exported: bool, only_own: bool = False
 ) -> list[Symbol]:
-    definitions = {name: package.find_definition(module, name) for name in module.public_names if name[:1] != "_"}
+    names = [*module.public_names, *([] if module.exports is not None else package.list_star_names(module))]
+    definitions = {name: package.find_definition(module, name) for name in names if name[:1] != "_"}
     return [
         _make_symbol(f"{module.name}.{name}", *definition, exported)
         for name, definition in definitions.items()
@@ -176,43 +196,92 @@ def _list_symbols(
     ]
 
 
-def _make_symbol(name: str, module: PythonModule, node: Definition, exported: bool) -> Symbol:
-    raw = ast.get_docstring(node) or ""
-    first = node.body[0]
+def _make_symbol(name: str, module: PythonModule, node: Definition | Assignment, exported: bool) -> Symbol:
+    if isinstance(node, Assignment):
+        doc, line = _read_assignment_doc(module, node)
+        end = node.end_lineno or node.lineno
+        return _document_symbol(Symbol(name, "constant", module.path, node.lineno, end, exported=exported), doc, line)
+    symbol = _make_definition(name, module, node, "class" if isinstance(node, ast.ClassDef) else "function")
     constructor = _find_constructor(node)
-    summary_breaks = re.split(r"\n\s*\n", raw)[0].count("\n")
-    return Symbol(
+    maker = (constructor.lineno, max(constructor.lineno, constructor.body[0].lineno - 1)) if constructor else (0, 0)
+    members = _list_members(name, module, node) if isinstance(node, ast.ClassDef) else ()
+    notes = [*symbol.notes, *(_document_symbol(symbol, *_read_doc(constructor)).notes if constructor else ())]
+    return replace(symbol, maker=maker, exported=exported, members=members, notes=tuple(notes[:MAX_NOTES]))
+
+
+def _make_definition(name: str, module: PythonModule, node: Definition, kind: str) -> Symbol:
+    first = node.body[0]
+    symbol = Symbol(
         name=name,
-        kind="class" if isinstance(node, ast.ClassDef) else "function",
+        kind=kind,
         path=module.path,
         line=node.lineno,
         end=node.lineno if isinstance(node, ast.ClassDef) else max(node.lineno, first.lineno - 1),
-        signature=_format_signature(node, module.text),
-        doc=extract_first_sentence(raw),
-        doc_line=first.lineno if raw else 0,
-        doc_end=min(first.lineno + summary_breaks + 1, first.end_lineno or first.lineno) if raw else 0,
-        maker=(constructor.lineno, max(constructor.lineno, constructor.body[0].lineno - 1)) if constructor else (0, 0),
-        deprecated=bool(re.search(r"\bdeprecated\b", raw[:400], re.IGNORECASE)),
-        exported=exported,
+        signature="" if kind == "property" else _format_signature(node, module.text, skip=int(kind == "method")),
+    )
+    return _document_symbol(symbol, *_read_doc(node))
+
+
+def _document_symbol(symbol: Symbol, doc: str, line: int) -> Symbol:
+    """Return a symbol with what its documentation, which begins on `line`, says about it."""
+    if not doc.strip():
+        return symbol
+    skipped = len(doc) - len(doc.lstrip("\n"))
+    text = doc.strip("\n")
+    return replace(
+        symbol,
+        doc=extract_first_sentence(text),
+        doc_line=line,
+        doc_end=line + skipped + re.split(r"\n\s*\n", text)[0].count("\n"),
+        deprecated=bool(re.search(r"\bdeprecated\b", text[:400], re.IGNORECASE)),
+        notes=find_notes(text, line + skipped),
     )
 
 
-def extract_first_sentence(doc: str) -> str:
-    """Return the first sentence of a docstring without markup; "" when it begins with none."""
-    marker_pattern = r"[-*@] |:(?:param|return|rtype|type|raise|arg|ivar|cvar|meta)\w*|>>>|\.\. |\w+:\s*(?:\n|$)"
-    paragraph = re.split(rf"\n\s*\n|\n\s*(?={marker_pattern})", doc.strip())[0]
-    with_literals = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", paragraph)
-    sentences = english.split_sentences(documents.strip_inline_markup(with_literals))
-    if not sentences:
-        return ""
-    # An author who starts one sentence in lower case starts the next one so, too.
-    starts_lowercase = sentences[0][:1].islower()
-    return _LOWERCASE_SENTENCE_END_PATTERN.split(sentences[0], maxsplit=1)[0] if starts_lowercase else sentences[0]
+def _read_doc(node: Definition) -> tuple[str, int]:
+    """Return the docstring with its indentation removed, and its line."""
+    first = node.body[0]
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+        return "", 0
+    head, _, rest = str(first.value.value).expandtabs().partition("\n")
+    return f"{head.strip()}\n{dedent(rest)}", first.lineno
 
 
-def _format_signature(node: Definition, text: str) -> str:
+def _read_assignment_doc(module: PythonModule, node: Assignment) -> tuple[str, int]:
+    """Return the text that documents an assignment: a string below it, or comments that begin with `#:`."""
+    position = module.statements.index(node) + 1
+    following = module.statements[position] if position < len(module.statements) else None
+    if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+        text = following.value.value
+        return (text, following.lineno) if isinstance(text, str) else ("", 0)
+    lines = module.text.split("\n")
+    start = node.lineno
+    while start > 1 and lines[start - 2].startswith("#:"):
+        start -= 1
+    return "\n".join(line[2:].strip() for line in lines[start - 1 : node.lineno - 1]), start
+
+
+def _list_members(name: str, module: PythonModule, node: ast.ClassDef) -> tuple[Symbol, ...]:
+    """Return the public methods and properties that a class defines, the last definition of each."""
+    members: dict[str, Symbol] = {}
+    for item in _flatten_statements(node.body):
+        if not isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) or _is_overload(item):
+            continue
+        decorators = [safe_parsing.unparse_node(decorator) for decorator in item.decorator_list]
+        is_hidden = item.name.startswith("_") and item.name != "__call__"
+        if is_hidden or any(decorator.endswith((".setter", ".deleter")) for decorator in decorators):
+            continue
+        is_property = any(decorator.rpartition(".")[2].endswith("property") for decorator in decorators)
+        kind = "property" if is_property else "function" if "staticmethod" in decorators else "method"
+        member = _make_definition(f"{name}.{item.name}", module, item, kind)
+        members[item.name] = replace(member, kind="property" if is_property else "method")
+    return tuple(members.values())
+
+
+def _format_signature(node: Definition, text: str, skip: int = 0) -> str:
     maker = _find_constructor(node) if isinstance(node, ast.ClassDef) else node
-    return f"{node.name}({_format_arguments(maker.args, text, skip=maker is not node)})" if maker else node.name
+    skip = skip or int(maker is not node)
+    return f"{node.name}({_format_arguments(maker.args, text, skip=skip)})" if maker else node.name
 
 
 def _find_constructor(node: Definition) -> ast.FunctionDef | None:
@@ -268,6 +337,13 @@ def _flatten_statements(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _collect_strings(node: ast.expr) -> list[str]:
     return [child.value for child in ast.walk(node) if isinstance(child, ast.Constant) and isinstance(child.value, str)]
+
+
+def _is_type(node: Assignment) -> bool:
+    """Return whether an assignment only declares a name for annotations, such as a type variable."""
+    call = node.value
+    name = safe_parsing.unparse_node(call.func) if isinstance(call, ast.Call) else ""
+    return name.rpartition(".")[2] in {"TypeVar", "ParamSpec", "TypeVarTuple", "NewType"}
 
 
 def _is_overload(node: Definition) -> bool:

@@ -1,7 +1,7 @@
 """Claims: statements about the product, each with the citations that support it.
 
-The id of a claim is a hash of its kind and its words, so equal words are the same claim in every
-run. The best citation (the one with the lowest priority number) decides its confidence.
+The id of a claim is the beginning of a hash of its kind and its words, so equal words are the same
+claim in every run. The best citation (the one with the lowest priority number) decides its confidence.
 """
 
 import hashlib
@@ -25,6 +25,11 @@ CLAIM_GROUPS: Final = (
     *("key_features", "install_steps", "quickstart_steps"),
     *("workflow_claims", "limitations", "compatibility_notes"),
 )
+
+
+CLAIM_ID_DIGITS: Final = 8
+"""Digits of a claim's id: short enough to be read past in a page, and hardly ever the same for two
+claims of a product."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -102,12 +107,14 @@ class ClaimLedger:
 
     product_name: str
     _claims: dict[str, Claim] = field(default_factory=dict)
+    _hashes: dict[str, str] = field(default_factory=dict)
+    """The whole hash behind each id."""
 
     def add(
         self, text: str, kind: str, citations: Iterable[Citation], *, group: str = "", is_fact: bool | None = None
     ) -> str:
         """Add a claim, or more evidence for an existing one; return its id."""
-        claim_id = compute_claim_id(text, kind, self.product_name)
+        claim_id = self._choose_id(compute_claim_hash(text, kind, self.product_name))
         all_citations = set(citations)
         if existing := self._claims.get(claim_id):
             all_citations.update(existing.citations)
@@ -116,6 +123,14 @@ class ClaimLedger:
             text = existing.text
         ranked = tuple(sorted(all_citations, key=lambda citation: (citation.priority, citation)))
         self._claims[claim_id] = Claim(text, kind, ranked, claim_id, group, is_fact)
+        return claim_id
+
+    def _choose_id(self, claim_hash: str) -> str:
+        """Return the shortest beginning of a hash that no other claim of the run has."""
+        lengths = range(CLAIM_ID_DIGITS, len(claim_hash) + 1)
+        ids = (claim_hash[:length] for length in lengths)
+        claim_id = next(candidate for candidate in ids if self._hashes.get(candidate, claim_hash) == claim_hash)
+        self._hashes[claim_id] = claim_hash
         return claim_id
 
     def contradict(self, winner: str, text: str, citation: Citation, topic: str) -> dict[str, str]:
@@ -141,8 +156,8 @@ class ClaimLedger:
         return {group: [claim.claim_id for claim in self.claims if claim.group == group] for group in CLAIM_GROUPS}
 
 
-def compute_claim_id(text: str, kind: str, product_name: str) -> str:
-    """Return the id of a claim, which does not depend on the product's name or on white space."""
+def compute_claim_hash(text: str, kind: str, product_name: str) -> str:
+    """Return the hash of a claim, which does not depend on the product's name or on white space."""
     words = " ".join(text.split()).lower()
     if product_name.strip():
         pattern = rf"(?<!\w){re.escape(product_name.lower())}(?!\w)"

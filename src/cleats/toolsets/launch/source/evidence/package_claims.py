@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from cleats.toolsets.launch.source.api import public_names
-from cleats.toolsets.launch.source.api.public_names import ApiSurface
+from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
 from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES, parse_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
@@ -22,8 +22,8 @@ from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageM
 from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.sentences import ProductSubject, build_summary_sentence
 
-MAX_API_CLAIMS: Final = 150
-"""Claims about public names at most; the rest of a larger API is only listed."""
+MAX_CLAIMED_MEMBERS: Final = 60
+"""Members of a class that are described at most; a longer list is not read."""
 
 _ECOSYSTEMS: Final = PLATFORM_TABLES["ecosystems"]
 _FORMATS: Final = PLATFORM_TABLES["formats"]
@@ -112,13 +112,6 @@ class PackageClaimWriter:
         text = f"{self.product} depends on {_join_words(list(names))} at run time."
         return self._add_note(text, [cite_value(dependency) for dependency in dependencies])
 
-    def claim_commands(self) -> None:
-        """Claim the commands that the installation provides."""
-        for command in self.manifest.commands:
-            target = f", which runs `{command.detail}`" if command.detail else ""
-            text = f"Installing {self.product} provides the `{command.value}` command{target}."
-            self.ledger.add(text, "feature", [cite_value(command)], group="key_features")
-
     def claim_imports(self, names: list[LocatedValue]) -> None:
         """Claim the names that a program imports."""
         if not names:
@@ -130,22 +123,34 @@ class PackageClaimWriter:
             self.ledger.add(text, "api", citations, group="quickstart_steps")
 
     def claim_api(self, surface: ApiSurface) -> dict[str, str]:
-        """Claim each public name, documented ones first; return the claim ids by name."""
+        """Claim each public name, its members and its notes; return the claim ids by name.
+
+        The key of a note is the name and the line, as in `package.Thing:12`.
+        """
         claim_ids: dict[str, str] = {}
-        ranked = sorted(surface.symbols, key=lambda candidate: (not candidate.exported, not candidate.doc))
-        for symbol in ranked[:MAX_API_CLAIMS]:
-            citations = [Citation(symbol.path, symbol.line, symbol.end, "source_code")]
-            if symbol.maker[0]:
-                citations.append(Citation(symbol.path, *symbol.maker, "source_code"))
-            if symbol.doc:
-                end = max(symbol.doc_line, symbol.doc_end)
-                citations.append(Citation(symbol.path, symbol.doc_line, end, "api_doc"))
-            text = public_names.describe_symbol(symbol, self.product)
-            if not text and symbol.exported and not symbol.deprecated:
-                text = f"{symbol.quoted_name} is a public {symbol.kind} of {self.product}."
-            if text:
-                claim_ids[symbol.name] = self.ledger.add(text, "api", citations)
+        for symbol in surface.symbols:
+            self._claim_symbol(symbol, claim_ids)
+            for member in symbol.members[:MAX_CLAIMED_MEMBERS]:
+                self._claim_symbol(member, claim_ids)
         return claim_ids
+
+    def _claim_symbol(self, symbol: Symbol, claim_ids: dict[str, str]) -> None:
+        citations = [Citation(symbol.path, symbol.line, symbol.end, "source_code")]
+        if symbol.maker[0]:
+            citations.append(Citation(symbol.path, *symbol.maker, "source_code"))
+        if symbol.doc:
+            end = max(symbol.doc_line, symbol.doc_end)
+            citations.append(Citation(symbol.path, symbol.doc_line, end, "api_doc"))
+        text = public_names.describe_symbol(symbol, self.product) or public_names.quote_purpose(symbol)
+        is_member = symbol.kind in ("method", "property")
+        owner = f"`{symbol.name.rpartition('.')[0]}`" if is_member else self.product
+        text = text or f"{symbol.quoted_name} is a public {symbol.label or symbol.kind} of {owner}."
+        claim_ids[symbol.name] = self.ledger.add(text, "api", citations)
+        for note in symbol.notes:
+            citation = Citation(symbol.path, note.line, note.end, "api_doc")
+            # A warning is quoted as it is written, which is no inference.
+            note_text = f"The documentation of {symbol.quoted_name} notes: {note.text}"
+            claim_ids[f"{symbol.name}:{note.line}"] = self.ledger.add(note_text, "api", [citation], is_fact=True)
 
     def claim_formats(self, tree: CheckoutTree, surface: ApiSurface, packages: list[str]) -> list[dict[str, str]]:
         """Claim the formats that the code of a Python package names; return them by name, with their claim ids."""

@@ -53,10 +53,15 @@ MIN_SENTENCE_CHARACTERS: Final = 12
 MAX_SENTENCE_CHARACTERS: Final = 320
 """Limits of a sentence: a shorter one says nothing, a longer one is not read."""
 
+MAX_QUOTED_CHARACTERS: Final = 500
+"""The longest sentence that a page quotes."""
+
 _PRAISE_PATTERN: Final = re.compile(rf"\b({'|'.join(sorted(load_words('praise')))})\b", re.IGNORECASE)
+_STRONG_PRAISE_PATTERN: Final = load_expression("strong_praise")
 _UNPROVEN_PATTERN: Final = load_pattern("unproven")
 _SPECULATION_PATTERN: Final = load_pattern("speculation")
 _CHATTER_PATTERN: Final = load_pattern("chatter")
+_PERSONAL_PATTERN: Final = load_pattern("personal")
 _REMOVABLE_CLAIM_PATTERN: Final = load_expression("removable_claim")
 """Unproven adjectives that can be dropped before a noun, and adverbs before a verb. `secure` is
 kept: without it a secure shell would be something else."""
@@ -137,6 +142,29 @@ def is_chatter(text: str) -> bool:
 def is_plain(sentence: str) -> bool:
     """Return whether a sentence is clean, and neither praise nor chatter."""
     return is_clean(sentence) and not is_praise(sentence) and not is_chatter(sentence)
+
+
+def is_strong_praise(text: str) -> bool:
+    """Return whether a text contains praise that no quotation excuses; `easily` is not."""
+    return bool(_STRONG_PRAISE_PATTERN.search(_INLINE_CODE_PATTERN.sub("x", text)))
+
+
+def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
+    """Return whether a sentence of a document, or an item of a list, can stand on a page that quotes it."""
+    bare = _INLINE_CODE_PATTERN.sub("x", sentence)
+    return (
+        (3 if is_item else MIN_SENTENCE_CHARACTERS) <= len(sentence) <= MAX_QUOTED_CHARACTERS
+        and sentence.endswith((".", ":", "?"))
+        and not sentence.endswith("..")
+        and bool(re.match(r"[\w`\"'(.$-]", sentence))
+        and not _MARKUP_PATTERN.search(bare)
+        and not _UNUSUAL_CHARACTER_PATTERN.search(bare)
+        and sentence.count("`") % 2 == 0
+        and bare.count("(") == bare.count(")")
+        and bare.count("[") == bare.count("]")
+        and len(bare.split()) >= 2 - is_item
+        and not _PERSONAL_PATTERN.search(bare)
+    )
 
 
 def is_statement(sentence: str, *, allow_inference: bool = False) -> bool:
