@@ -249,8 +249,7 @@ async def run_link(job: WorkerJob) -> Mapping[str, Any]:
     for update in change.updates:
         if update.edited and update.new_text is not None:
             job.write(f"merged/{update.path}", update.new_text)
-    name = str(job.read_json("product_facts.json")["product_name"])
-    job.write("reports/diff_report.md", render_diff_report(bundle, fence, name))
+    job.write("reports/diff_report.md", render_diff_report(bundle, fence, job.product_name))
     return {"patches": len(bundle["patches"])}
 
 
