@@ -55,7 +55,7 @@ def test_without_any_run_the_default_is_an_error_that_says_what_to_do(tmp_path: 
     process = Shell(tmp_path).run("launch", "diff")
 
     assert process.returncode == 2
-    assert "There is no run yet." in process.stderr
+    assert "No run has been started yet." in process.stderr
     assert "cleats launch start" in process.stderr
 
 

@@ -71,7 +71,7 @@ def find_last_run(settings: Settings) -> str:
     """Return the id of the last run; print an error and exit if there is none."""
     runs = call_launch_tool(settings, "list_runs", filter={}, limit=1)["runs"]
     if not runs:
-        click.echo("Error: There is no run yet.", err=True)
+        click.echo("Error: No run has been started yet.", err=True)
         click.echo("Start one with `cleats launch start`.", err=True)
         sys.exit(2)
     return str(runs[0]["run_id"])
