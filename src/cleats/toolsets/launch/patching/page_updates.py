@@ -1,7 +1,7 @@
 """The update of pages that an earlier run wrote: what changes, what stays, and what a reviewer should know.
 
-A page changes only if what it says has changed. The date of the commit alone does not count, and the date on which a page
-was published stays.
+A page changes only if what it says has changed. The date of the commit alone does not count, and the date on which a
+page was published stays.
 """
 
 import re
