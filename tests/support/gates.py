@@ -9,13 +9,14 @@ from typing import Any
 import anyio
 
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.registry import GateVerdict, locate_program, run_gate
+from cleats.toolsets.launch.gates.registry import GateVerdict, run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.gates.worktree import list_changes
 from cleats.toolsets.launch.patching.patches import make_bundle, make_create_patch
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list
+from cleats.toolsets.launch.site.programs import locate_program
 from tests.support import launch_runs as launch_world
 
 SOURCE_SHA = "1" * 40

@@ -7,7 +7,8 @@ import pytest
 
 from cleats.contract.errors import ToolError
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.registry import InstalledProgram
+from cleats.toolsets.launch.site import programs as programs_module
+from cleats.toolsets.launch.site.programs import InstalledProgram
 
 
 def write_program(path: Path, output: str, code: int = 0) -> str:
@@ -17,7 +18,7 @@ def write_program(path: Path, output: str, code: int = 0) -> str:
 
 
 def test_the_hugo_of_the_package_is_found_and_says_its_version() -> None:
-    tools_by_name = anyio.run(registry.find_programs, ["hugo"], {})
+    tools_by_name = anyio.run(programs_module.find_programs, ["hugo"], {})
 
     assert tools_by_name["hugo"].path.endswith(("hugo/binaries/hugo", "hugo.exe"))
     assert tools_by_name["hugo"].version.endswith("+extended")
@@ -27,7 +28,7 @@ def test_the_hugo_of_the_package_is_found_and_says_its_version() -> None:
 def test_what_the_operator_names_comes_first(tmp_path: Path) -> None:
     hugo_path = write_program(tmp_path / "myhugo", "hugo v0.140.2-abc linux/amd64 BuildDate=unknown")
 
-    tools_by_name = anyio.run(registry.find_programs, ["hugo"], {"hugo": hugo_path})
+    tools_by_name = anyio.run(programs_module.find_programs, ["hugo"], {"hugo": hugo_path})
 
     assert tools_by_name == {"hugo": InstalledProgram("hugo", hugo_path, "0.140.2")}
 
@@ -44,20 +45,20 @@ def test_a_program_that_does_not_say_its_version_does_not_work(
 ) -> None:
     hugo_path = write_program(tmp_path / "hugo", output, code)
 
-    programs = anyio.run(registry.find_programs, ["hugo"], {"hugo": hugo_path})
+    programs = anyio.run(programs_module.find_programs, ["hugo"], {"hugo": hugo_path})
 
     assert programs == {"hugo": InstalledProgram("hugo", hugo_path, "", reason)}
     assert not programs["hugo"].is_too_old
 
 
 def test_a_program_that_is_not_there_is_none(tmp_path: Path) -> None:
-    assert anyio.run(registry.find_programs, ["hugo"], {"hugo": str(tmp_path / "none")}) == {}
+    assert anyio.run(programs_module.find_programs, ["hugo"], {"hugo": str(tmp_path / "none")}) == {}
 
 
 def test_the_search_path_is_that_of_the_settings(tmp_path: Path) -> None:
     write_program(tmp_path / "git", "git version 2.10.1")
 
-    tools_by_name = anyio.run(registry.find_programs, ["git"], {"git_env": {"PATH": str(tmp_path)}})
+    tools_by_name = anyio.run(programs_module.find_programs, ["git"], {"git_env": {"PATH": str(tmp_path)}})
 
     assert tools_by_name["git"].version == "2.10.1"
     assert tools_by_name["git"].is_too_old
@@ -79,7 +80,7 @@ def test_only_the_end_of_a_long_output_is_quoted(tmp_path: Path, filling: str) -
     text = "\n".join(f"line {number} {filling}" for number in range(50))
     hugo_path = write_program(tmp_path / "hugo", text, 2)
 
-    fault = anyio.run(registry.find_programs, ["hugo"], {"hugo": hugo_path})["hugo"].fault
+    fault = anyio.run(programs_module.find_programs, ["hugo"], {"hugo": hugo_path})["hugo"].fault
 
     assert len(fault) < 400
     assert "line 49" in fault
@@ -87,4 +88,4 @@ def test_only_the_end_of_a_long_output_is_quoted(tmp_path: Path, filling: str) -
 
 
 def test_every_tool_has_a_remedy_and_an_oldest_version() -> None:
-    assert registry.INSTALL_HINTS.keys() == registry.MIN_VERSIONS.keys()
+    assert programs_module.INSTALL_HINTS.keys() == programs_module.MIN_VERSIONS.keys()

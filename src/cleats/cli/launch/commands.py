@@ -7,8 +7,17 @@ from typing import Any
 
 import click
 
-from cleats.cli.launch.calls import LaunchClient, call_launch_tool, check_answer, run_command, run_with_client
+from cleats.cli.launch.calls import (
+    LaunchClient,
+    call_launch_tool,
+    check_answer,
+    find_last_run,
+    named_run_command,
+    run_command,
+    run_with_client,
+)
 from cleats.cli.launch.housekeeping import clean, profiles
+from cleats.cli.launch.inspection import diff, explain, last, preview
 from cleats.cli.launch.start import drive_run, exit_code, print_status, read_status, start, watch_run
 from cleats.cli.launch.view import format_run_table, suggest_next_step
 from cleats.cli.output import echo_json, format_columns, format_count, is_json_requested, print_answer, style_heading
@@ -26,6 +35,8 @@ def launch() -> None:
     A run is stored in your data folder. You can start it here, watch it in another terminal and let an agent
     finish it. After Ctrl-C, `cleats launch resume` continues it.
 
+    Commands take the last run if you name none; `cancel`, `open-pr` and `artifact` need its id.
+
     Examples:
       cleats launch start run.yaml
       cleats launch start --repo-url https://github.com/owner/measurekit-python
@@ -41,7 +52,7 @@ def launch() -> None:
     """
 
 
-for _command in (start, profiles, clean):
+for _command in (start, last, diff, explain, preview, profiles, clean):
     launch.add_command(_command)
 
 
@@ -119,30 +130,31 @@ _NOTHING_LEFT_CODES = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
 
 
 @launch.command()
-@click.argument("run_id")
+@click.argument("run_id", required=False)
 @click.option("--all", "every", is_flag=True, help="Repeat until no fixable issue is left.")
 @json_command
-def fix(settings: Settings, run_id: str, *, every: bool) -> None:
+def fix(settings: Settings, run_id: str | None, *, every: bool) -> None:
     """Fix the most severe fixable issue and validate again.
 
     Examples:
       cleats launch fix RUN_ID
       cleats launch fix RUN_ID --all
     """
+    selected_id = run_id or find_last_run(settings)
 
     async def fix_issues(client: LaunchClient) -> dict[str, Any]:
-        answer = await drive_run(client, "fix_next", run_id)
+        answer = await drive_run(client, "fix_next", selected_id)
         while every and answer["ok"] and not answer["validation_report"]["ok"]:
-            last_answer, answer = answer, await drive_run(client, "fix_next", run_id)
+            last_answer, answer = answer, await drive_run(client, "fix_next", selected_id)
             if not answer["ok"] and answer["error"]["code"] in _NOTHING_LEFT_CODES:
                 return last_answer
         return answer
 
-    _run_and_report(settings, run_id, fix_issues)
+    _run_and_report(settings, selected_id, fix_issues)
 
 
 @launch.command()
-@run_command
+@named_run_command
 def cancel(settings: Settings, run_id: str) -> None:
     """Cancel a run permanently. Its artifacts remain.
 
@@ -153,7 +165,7 @@ def cancel(settings: Settings, run_id: str) -> None:
 
 
 @launch.command("open-pr")
-@run_command
+@named_run_command
 def open_pr(settings: Settings, run_id: str) -> None:
     """Commit the pages of a run to a branch and open the pull request.
 

@@ -94,7 +94,7 @@ class LaunchService:
         derived_config = derive.describe_page_config(url, self._settings)
         run = await self._find_existing(arguments, request_hash, context)
         if run is None:
-            config = await derive.derive_from_product_url(url, self._settings, self._git_env)
+            config = await derive.derive_from_product_url(url, self._settings, self.git_env)
             run = await self._create_run(config, arguments, request_hash, context)
         return {"run_id": run.run_id, "state": run.state.value, "derived_config": derived_config}
 
@@ -106,7 +106,7 @@ class LaunchService:
         run = await self._find_existing(arguments, request_hash, context)
         if run is None:
             context.progress("Looking at the repository.", phase="discovery")
-            config = await derive.derive_from_repository_url(url, self._settings, self._git_env)
+            config = await derive.derive_from_repository_url(url, self._settings, self.git_env)
             run = await self._create_run(config, arguments, request_hash, context)
         derived_config = {name: run.config[name] for name in derive.REPORTED_FIELDS}
         return {"run_id": run.run_id, "state": run.state.value, "derived_config": derived_config}
@@ -170,8 +170,16 @@ class LaunchService:
         return await to_thread.run_sync(load_runs)
 
     @cached_property
-    def _git_env(self) -> dict[str, str]:
+    def git_env(self) -> dict[str, str]:
+        """The environment of git commands."""
         return filter_git_environment(get_environment(self._settings))
+
+    @cached_property
+    def worker_settings(self) -> dict[str, Any]:
+        """The settings that workers need."""
+        from cleats.toolsets.launch.setup import build_worker_settings  # noqa: PLC0415 - as above
+
+        return build_worker_settings(self._settings)
 
     async def _create_run(
         self, raw_config: Mapping[str, Any], arguments: ToolArguments, request_hash: str, context: Context

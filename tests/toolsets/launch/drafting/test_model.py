@@ -123,6 +123,45 @@ def test_reworded_pages_pass_the_same_gates(planned_run: Pipeline, server: Model
     assert planned_run.read_json("validation_report.json")["issues"] == []
 
 
+@pytest.mark.parametrize(
+    "invention",
+    [
+        "- It runs on a space station.\n",
+        "```python\nlaunch_rocket()\n```\n",
+        "See [more](https://invented.example/).\n",
+    ],
+)
+def test_an_answer_with_an_invented_part_is_not_taken(
+    planned_run: Pipeline, server: ModelServer, invention: str
+) -> None:
+    server.reply = lambda body: f"{body}\n{invention}"
+    drafting_run = DraftingRun(planned_run, server)
+
+    drafting_run.draft()
+
+    assert {page["writer"] for page in drafting_run.manifests} == {"template"}
+    calls = planned_run.read_json("drafts/docs/model_calls.json")["calls"]
+    assert all(call["reason"] for call in calls)
+    planned_run.run_steps("link", "apply")
+    assert not any(invention.strip() in text for text in planned_run.read_pages().values())
+
+
+@pytest.mark.parametrize(
+    "invention", ["It requires Python 3.99.", "measurekit is certified for HIPAA.", "It is 40x faster than others."]
+)
+def test_an_invented_sentence_does_not_pass_the_gates(
+    planned_run: Pipeline, server: ModelServer, invention: str
+) -> None:
+    server.reply = lambda body: f"{body}\n{invention}\n"
+    DraftingRun(planned_run, server).draft()
+
+    planned_run.run_steps("link", "apply", "validate:1")
+
+    report = planned_run.read_json("validation_report.json")
+    assert not report["ok"]
+    assert {issue["gate"] for issue in report["issues"] if issue["severity"] in ("blocker", "error")} == {"truth_lock"}
+
+
 def test_a_step_that_is_done_again_asks_nothing_and_gives_the_same_bytes(
     planned_run: Pipeline, server: ModelServer
 ) -> None:

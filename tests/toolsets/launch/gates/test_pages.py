@@ -36,6 +36,7 @@ def editable_launch(launch: GateRun) -> Iterator[GateRun]:
         "front_matter",
         "template_tokens",
         "markdown_lint",
+        "readability",
         "hugo_config",
         "internal_links",
         "snippet_syntax",

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from cleats.toolsets.launch.gates import hugo_build, internal_links
-from cleats.toolsets.launch.gates.hugo_build import HugoBuild
 from cleats.toolsets.launch.gates.model import IssueDraft
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
+from cleats.toolsets.launch.site.hugo_command import HUGO_SANDBOX_VARIABLES, list_source_options
 from tests.support.gates import (
     GUIDE_PATH,
     INSTALLATION_PATH,
@@ -120,8 +120,8 @@ def test_a_configuration_parses_and_keeps_to_the_site(launch: GateRun, text: str
 
 
 def test_a_folder_of_configuration_is_read_as_hugo_reads_it() -> None:
-    assert HugoBuild("a", "config/_default/hugo.toml", (), ()).config_arguments == ["--configDir", "config"]
-    assert HugoBuild("a", "configs/x/3d.toml", (), ()).config_arguments == ["--config", "configs/x/3d.toml"]
+    assert "--configDir config" in " ".join(list_source_options(Path("s"), "config/_default/hugo.toml", "production"))
+    assert "--config configs/x/3d.toml" in " ".join(list_source_options(Path("s"), "configs/x/3d.toml", "production"))
 
 
 def build_site(launch: GateRun) -> tuple[LaunchSite, list[IssueDraft], list[str]]:
@@ -353,7 +353,7 @@ def test_what_a_configuration_reads_is_found_however_it_says_so(tmp_path: Path) 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a supervisor is there on Linux")
 def test_hugo_is_given_an_environment_of_its_own() -> None:
-    assert set(hugo_build.HUGO_SANDBOX_VARIABLES) >= {
+    assert set(HUGO_SANDBOX_VARIABLES) >= {
         "HUGO_SECURITY_EXEC_ALLOW",
         "HUGO_SECURITY_FUNCS_GETENV",
         "HUGO_SECURITY_HTTP_URLS",

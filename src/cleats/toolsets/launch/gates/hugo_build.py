@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from cleats.system.processes import process
 from cleats.system.processes.process import StartError
 from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, IssueKind
-from cleats.toolsets.launch.gates.registry import describe_exit
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
 from cleats.toolsets.launch.runs.issues import Severity
+from cleats.toolsets.launch.site.hugo_command import build_hugo_environment, list_source_options
+from cleats.toolsets.launch.site.programs import describe_exit
 from cleats.toolsets.launch.source.checkout import safe_parsing
 
 BUILD_FAILED = IssueKind("GATE_HUGO_BUILD_FAILED", "blocker", "Read the message; the site itself may not build.")
@@ -24,17 +25,6 @@ WRONG_BUILD_ADDRESS = IssueKind(
     "GATE_HUGO_BUILD_ADDRESS", "error", "Remove what changes the address: url, slug, permalinks, draft."
 )
 
-HUGO_SANDBOX_VARIABLES: Final[Mapping[str, str]] = {
-    "HUGO_SECURITY_EXEC_ALLOW": "none",
-    "HUGO_SECURITY_EXEC_OSENV": "none",
-    "HUGO_SECURITY_FUNCS_GETENV": "none",
-    "HUGO_SECURITY_HTTP_URLS": "none",
-    "HUGO_SECURITY_HTTP_METHODS": "none",
-    "HUGO_MODULE_PROXY": "off",
-    "HUGO_ENABLEGITINFO": "false",  # runs git, which is a program
-    "HUGO_BUILD_BUILDSTATS_ENABLE": "false",  # writes into the worktree
-}
-"""Variables that keep Hugo from running programs, using the network or writing to the worktree."""
 _CONTROLLED_FOLDER_KEYS: Final = frozenset({"cachedir", "resourcedir", "publishdir", "workingdir"})
 """Folders that this module chooses; the values in the site's configuration are ignored."""
 
@@ -47,11 +37,6 @@ class HugoBuild:
     config: str
     sections: tuple[str, ...]
     hosts: tuple[str, ...]
-
-    @property
-    def config_arguments(self) -> list[str]:
-        """The arguments that make Hugo use this configuration."""
-        return ["--configDir", "config"] if self.config.startswith("config/") else ["--config", self.config]
 
 
 def plan_builds(site: LaunchSite) -> tuple[list[HugoBuild], list[str]]:
@@ -79,23 +64,9 @@ async def run_hugo(site: LaunchSite, build: HugoBuild, *arguments: str) -> proce
     Raises:
         StartError: Hugo cannot be started.
     """
-    folders = {name: site.scratch / "hugo" / name for name in ("cache", "resources", "home")}
-    for folder in folders.values():
-        folder.mkdir(parents=True, exist_ok=True)
-    env = {
-        **dict.fromkeys(("HOME", "TMPDIR", "PATH"), str(folders["home"])),  # an empty PATH: no program can be found
-        "LC_ALL": "C.UTF-8",
-        "NO_COLOR": "1",
-        "TZ": "UTC",
-        "HUGO_CACHEDIR": str(folders["cache"]),
-        "HUGO_RESOURCEDIR": str(folders["resources"]),
-        **HUGO_SANDBOX_VARIABLES,
-    }
-    outer_env = site.job.settings.get("git_env", {})
-    env |= {name: outer_env[name] for name in ("SYSTEMROOT",) if name in outer_env}  # Windows needs it
-    source_options = ["--source", str(site.job.site), *build.config_arguments]
-    environment_options = ["--environment", site.profile.site.environment]
-    argv = [site.programs["hugo"], *arguments, *source_options, *environment_options]
+    env = build_hugo_environment(site.scratch, site.job.settings.get("git_env", {}))
+    options = list_source_options(site.job.site, build.config, site.profile.site.environment)
+    argv = [site.programs["hugo"], *arguments, *options]
     return await process.run(argv, cwd=site.scratch, env=env)
 
 

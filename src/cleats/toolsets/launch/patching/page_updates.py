@@ -1,11 +1,11 @@
 """The update of pages that an earlier run wrote: what changes, what stays, and what a reviewer should know.
 
-A page changes only if what it says has changed. The date of the commit alone is no reason, and the date on which a page
-was published stays.
+A page changes only if what it says has changed. The date of the commit alone does not count, and the date on which a
+page was published stays.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from cleats.system import front_matter
 from cleats.toolsets.launch.patching.launch_records import LaunchRecords
 from cleats.toolsets.launch.patching.merging import MergeConflict, list_line_changes, merge_page
-from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
+from cleats.toolsets.launch.site.claim_markers import strip_claim_markers, strip_evidence_list
 
 MAX_LISTED_LINES = 12
 """Maximum number of added and of removed lines that are listed for a page; the difference has all of them."""
@@ -52,25 +52,33 @@ class PageUpdate:
         }
 
 
-def plan_page_update(path: str, draft: str, page: str | None, records: LaunchRecords) -> PageUpdate | None:
-    """Plan the update of one page; None if the site has a page there that no run is known to have written."""
+def plan_page_update(
+    path: str, draft: str, page: str | None, records: LaunchRecords, refresh_evidence: Callable[[str], str]
+) -> PageUpdate | None:
+    """Plan the update of one page; None if the site has a page there that no run is known to have written.
+
+    Pages are compared without their lists of evidence, which a new commit always changes; a page that changes gets a
+    new list from `refresh_evidence`.
+    """
     recorded = records.find_page(path)
     if page is None:
         return PageUpdate(path=path, change="new", new_text=draft, drafted=draft)
     if recorded is None:
         return None
-    edited = bool(list_line_changes(recorded.digests, page))
+    bare_draft, bare_page = strip_evidence_list(draft), strip_evidence_list(page)
+    edited = bool(list_line_changes(recorded.digests, bare_page))
     sha = recorded.repo_sha
-    if not has_news(recorded.digests, draft):
+    if not has_news(recorded.digests, bare_draft):
         return PageUpdate(path=path, change="unchanged", new_text=page, edited=edited, previous_sha=sha)
-    draft = _keep_published_date(draft, page)
-    merged = merge_page(recorded.digests, draft, page)
-    added, removed = list_changed_statements(page, merged.text)
+    bare_draft = _keep_published_date(bare_draft, bare_page)
+    merged = merge_page(recorded.digests, bare_draft, bare_page)
+    added, removed = list_changed_statements(bare_page, merged.text)
+    is_changed = merged.text != bare_page
     return PageUpdate(
         path=path,
-        change="unchanged" if merged.text == page else "changed",
-        new_text=merged.text,
-        drafted=draft,
+        change="changed" if is_changed else "unchanged",
+        new_text=refresh_evidence(merged.text) if is_changed else page,
+        drafted=bare_draft,
         edited=edited,
         previous_sha=sha,
         added=added,
@@ -83,9 +91,10 @@ def plan_page_removal(path: str, page: str, records: LaunchRecords) -> PageUpdat
     """Plan the end of a page that is no longer drafted: it is removed, unless people edited it."""
     recorded = records.find_page(path)
     sha = recorded.repo_sha if recorded else ""
-    if recorded is None or list_line_changes(recorded.digests, page):
+    bare_page = strip_evidence_list(page)
+    if recorded is None or list_line_changes(recorded.digests, bare_page):
         return PageUpdate(path=path, change="obsolete", new_text=page, edited=True, previous_sha=sha)
-    _, removed = list_changed_statements(page, "")
+    _, removed = list_changed_statements(bare_page, "")
     return PageUpdate(path=path, change="removed", previous_sha=sha, removed=removed)
 
 
@@ -127,7 +136,7 @@ def list_changed_statements(before: str, after: str) -> tuple[tuple[str, ...], t
 
 
 def _strip_markers(line: str) -> str:
-    return CLAIM_MARKER_PATTERN.sub("", line).rstrip()
+    return strip_claim_markers(line).rstrip()
 
 
 def _select_lines(lines: Sequence[str], moved: set[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ them, if the launch may change it.
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -21,6 +22,7 @@ from cleats.toolsets.launch.patching.patches import ConflictError, SitePatch, ap
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list, strip_evidence_list
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
 LINK_HEADINGS = ("links and resources", "related links", "see also")
@@ -43,6 +45,8 @@ def plan_change(
     A page of an earlier run is merged with the edits of people. Any other existing page is a conflict.
     """
     tree = CheckoutTree(job.site)
+    claims = {claim["claim_id"]: claim for claim in job.read_json("evidence_map.json")["claims"]}
+    refresh_evidence = partial(refresh_evidence_list, claims=claims, commit=str(job.config["github_ref"]))
     records = LaunchRecords(lambda path: _read_page(guard, path), job.config["allowed_paths"])
     entries = {entry["output_path"]: entry for entry in plan}
     offsets = _find_weight_offsets(drafts, records, tree)
@@ -52,7 +56,7 @@ def plan_change(
     for path, draft in sorted(drafts.items()):
         text = _raise_weight(draft, offsets[path])
         page = _read_page(guard, path)
-        update = plan_page_update(path, text, page, records)
+        update = plan_page_update(path, text, page, records, refresh_evidence)
         if update is None or page is None:
             planned_patches.append(patches.make_create_patch(path, text))
         elif update.new_text != page:
@@ -79,7 +83,7 @@ def _make_record(job: WorkerJob, entry: Mapping[str, Any], draft: str, weight_of
         locale=entry["token_mappings"]["LOCALE"],
         repo_sha=str(job.config["github_ref"]),
         weight_offset=weight_offset,
-        digests=digest_lines(draft),
+        digests=digest_lines(strip_evidence_list(draft)),
     )
 
 
@@ -245,8 +249,7 @@ async def run_link(job: WorkerJob) -> Mapping[str, Any]:
     for update in change.updates:
         if update.edited and update.new_text is not None:
             job.write(f"merged/{update.path}", update.new_text)
-    name = str(job.read_json("product_facts.json")["product_name"])
-    job.write("reports/diff_report.md", render_diff_report(bundle, fence, name))
+    job.write("reports/diff_report.md", render_diff_report(bundle, fence, job.product_name))
     return {"patches": len(bundle["patches"])}
 
 

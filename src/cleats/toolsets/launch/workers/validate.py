@@ -22,13 +22,14 @@ from typing import Any, Final
 
 from cleats.toolsets.launch.gates import registry, truth_lock, worktree
 from cleats.toolsets.launch.gates.model import Gate
-from cleats.toolsets.launch.gates.registry import GateVerdict, InstalledProgram, build_verdict, run_gate
+from cleats.toolsets.launch.gates.registry import GateVerdict, build_verdict, run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.gates.worktree import list_changes
 from cleats.toolsets.launch.git.client import HardenedGit
 from cleats.toolsets.launch.patching.path_guard import hash_worktree, list_changed_paths
 from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.site.programs import InstalledProgram
 
 CHANGE_ARCHIVE_NAME: Final = "reports/changes.zip"
 PATCH_ENTRY_NAME: Final = "changes.patch"
@@ -102,6 +103,12 @@ def _pack_entries(entries: Mapping[str, bytes]) -> bytes:
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, data)
     return buffer.getvalue()
+
+
+def read_archived_patch(archive: bytes) -> bytes:
+    """Return the patch of a change archive."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return opened.read(PATCH_ENTRY_NAME)
 
 
 async def run_validate(job: WorkerJob) -> Mapping[str, Any]:
