@@ -42,7 +42,7 @@ def test_a_very_long_text_is_shown_without_colours() -> None:
         "[a](<data:text/html,<script>alert(1)</script>>)",
         "![a](https://evil.example/a.png)",
         '[a](https://ok.example/" onclick="alert(1))',
-        '<!-- claim_id: x"onclick=alert(1) -->',
+        '<!-- claims: x"onclick=alert(1) -->',
         "[a]: javascript:alert(1)\n\n[a]",
         "```html\n<script>alert(1)</script>\n```",
     ],
@@ -57,7 +57,8 @@ def test_markdown_cannot_become_active(source: str) -> None:
 
 
 def test_a_page_is_shown_with_its_claims_and_their_evidence() -> None:
-    source = "---\ntitle: Kit\n---\n\nIt can add. <!-- claim_id: c1 -->\n\nIt is small. <!-- claim_id: c2 -->\n"
+    source = "---\ntitle: Kit\n---\n\nIt can add. <!-- claims: c1 -->\n\nIt is small. <!-- claims: c2 c1 -->\n\n"
+    source += "<!-- evidence abc\nc1 a.py:3-5\n-->\n"
     citation = {"path": "a.py", "start_line": 3, "end_line": 5, "source_type": "source_code"}
     claims = {"c1": {"claim_text": "Adds.", "citations": [citation], "confidence": "high", "truth_status": "fact"}}
 
@@ -65,6 +66,8 @@ def test_a_page_is_shown_with_its_claims_and_their_evidence() -> None:
 
     assert preview.front_matter == "title: Kit"
     assert 'It can add.<a class="claim-ref" href="#claim-1"' in preview.html
+    assert preview.html.count('href="#claim-1"') == 2
+    assert "evidence" not in preview.html.replace("Evidence of claim", "")
     assert [claim.text for claim in preview.claims] == ["Adds.", "This claim is not in the evidence map."]
     assert preview.claims[0].citations[0].url == "https://github.com/o/n/blob/abc/a.py#L3"
 

@@ -1,7 +1,7 @@
 """A small launch that passes every gate, for tests that break one thing at a time."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from cleats.toolsets.launch.gates.worktree import list_changes
 from cleats.toolsets.launch.patching.patches import make_bundle, make_create_patch
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list
 from tests.support import launch_runs as launch_world
 
 SOURCE_SHA = "1" * 40
@@ -31,7 +32,7 @@ PYPROJECT_TEXT = '[project]\nname = "shelf-kit"\nversion = "1.2.0"\nrequires-pyt
 EXAMPLE_CODE = 'from shelf import Shelf\n\nshelf = Shelf("books.db")\nshelf.put("a", 1)\n'
 SOURCE_FILES = {"README.md": README_TEXT, "pyproject.toml": PYPROJECT_TEXT, "examples/put.py": EXAMPLE_CODE}
 
-STORES_CLAIM_ID, EXPORTS_CLAIM_ID, PYTHON_CLAIM_ID, INSTALLS_CLAIM_ID = (sign * 64 for sign in "abcd")
+STORES_CLAIM_ID, EXPORTS_CLAIM_ID, PYTHON_CLAIM_ID, INSTALLS_CLAIM_ID = (sign * 8 for sign in "abcd")
 
 
 def build_claim(claim_id: str, text: str, path: str, line: int, **overrides: Any) -> dict[str, Any]:
@@ -65,11 +66,17 @@ SITE_FILES = {
 
 
 def render_page(title: str, body: str) -> str:
-    return f"---\ntitle: {title}\nweight: 10\n---\n\n{body.strip()}\n"
+    page = f"---\ntitle: {title}\nweight: 10\n---\n\n{body.strip()}\n"
+    return list_evidence(page, EVIDENCE_CLAIMS)
+
+
+def list_evidence(page: str, claims: Iterable[Mapping[str, Any]]) -> str:
+    """Return a page with the list of evidence of its claims."""
+    return refresh_evidence_list(page, {claim["claim_id"]: claim for claim in claims}, SOURCE_SHA)
 
 
 def mark_claim(text: str, claim_id: str) -> str:
-    return f"- {text} <!-- claim_id: {claim_id} -->"
+    return f"- {text} <!-- claims: {claim_id} -->"
 
 
 TOC_PATH = "content/docs/shelf/_index.md"
@@ -235,7 +242,7 @@ def build_artifacts(site_sha: str = SOURCE_SHA) -> dict[str, Any]:
                 "snippet_tags": [],
             }
         ],
-        "api_surface_summary": {"classes": [], "functions": [], "modules": []},
+        "api_surface_summary": {"classes": [], "functions": [], "constants": [], "modules": []},
         "example_inventory": [],
         "distribution": [
             {
@@ -354,8 +361,9 @@ def create_gate_run(
         settings=settings,
     )
     gate_run = GateRun(job, base)
+    claims = (artifacts or {}).get("evidence_map.json", {}).get("claims", EVIDENCE_CLAIMS)
     for path, text in PAGE_TEXTS.items():
-        gate_run.write_file(path, text)
+        gate_run.write_file(path, list_evidence(text, claims))
     return gate_run
 
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
-_CLAIM_PATTERN: Final = re.compile(r"[ \t]*<!--\s*claim_id:\s*([0-9A-Za-z_.:-]+)\s*-->")
+_CLAIM_PATTERN: Final = re.compile(r"[ \t]*<!--\s*claims:((?:\s+[0-9A-Za-z_.:-]+)+)\s*-->")
+_EVIDENCE_PATTERN: Final = re.compile(r"^<!-- evidence\b(?:(?!-->).)*-->[ \t]*$", re.DOTALL | re.MULTILINE)
+"""The list of evidence at the end of a page, which the claims of the preview replace."""
+
 _FRONT_MATTER_PATTERN: Final = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _MARKER_OPEN, _MARKER_CLOSE = "\ue000", "\ue001"
 """Characters of the private use area around the number of a claim, which survive the conversion to HTML."""
@@ -64,11 +67,11 @@ def preview_page(source: str, claims_by_id: Mapping[str, Mapping[str, Any]], sou
         front_matter, body = match[1], body[match.end() :]
     numbers: dict[str, int] = {}
 
-    def number_claim(match: "re.Match[str]") -> str:
-        number = numbers.setdefault(match[1], len(numbers) + 1)
-        return f"{_MARKER_OPEN}{number}{_MARKER_CLOSE}"
+    def number_claims(match: "re.Match[str]") -> str:
+        claim_numbers = (numbers.setdefault(claim_id, len(numbers) + 1) for claim_id in match[1].split())
+        return "".join(f"{_MARKER_OPEN}{number}{_MARKER_CLOSE}" for number in claim_numbers)
 
-    html = _load_converter().render(_CLAIM_PATTERN.sub(number_claim, body))
+    html = _load_converter().render(_CLAIM_PATTERN.sub(number_claims, _EVIDENCE_PATTERN.sub("", body)))
     html = _MARKER_PATTERN.sub(r'<a class="claim-ref" href="#claim-\1" aria-label="Evidence of claim \1">\1</a>', html)
     claims = [
         _describe_claim(number, claim_id, claims_by_id.get(claim_id, {}), source_url)

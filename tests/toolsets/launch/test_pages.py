@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.system import front_matter
-from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site import claim_markers, pages
 from tests.support import hugo as hugo_world
 from tests.support.shell import LAW_SETTINGS
 
@@ -20,12 +20,12 @@ weight: 20
 
 # Trimming
 
-Use `trim` to cut text. <!-- claim_id: abc123 -->
+Use `trim` to cut text. <!-- claims: abc123 -->
 
-- Keeps words whole. <!-- claim_id: c1 --> <!-- claim_id: c2 -->
+- Keeps words whole. <!-- claims: c1 c2 -->
 
 ```python
-- no claim <!-- claim_id: hidden -->
+- no claim <!-- claims: hidden -->
 ```
 
 See [the guide](/guide/#first "Guide") and
@@ -107,10 +107,10 @@ def test_links_images_fences_and_claims_have_their_lines() -> None:
     assert [(fence.language, fence.line) for fence in pages.list_code_blocks(page.body, at)] == [
         ("python", find_line("```python"))
     ]
-    assert pages.list_claim_markers(page.body, at) == [
-        pages.ClaimMarker("abc123", find_line("Use `trim`"), "Use `trim` to cut text."),
-        pages.ClaimMarker("c1", find_line("Keeps words"), "Keeps words whole."),
-        pages.ClaimMarker("c2", find_line("Keeps words"), "Keeps words whole."),
+    assert claim_markers.list_claim_markers(page.body, at) == [
+        claim_markers.ClaimMarker("abc123", find_line("Use `trim`"), "Use `trim` to cut text."),
+        claim_markers.ClaimMarker("c1", find_line("Keeps words"), "Keeps words whole."),
+        claim_markers.ClaimMarker("c2", find_line("Keeps words"), "Keeps words whole."),
     ]
 
 
@@ -185,4 +185,4 @@ def test_any_text_can_be_asked_anything(text: str) -> None:
     pages.list_links(text)
     pages.list_images(text)
     pages.list_code_blocks(text)
-    pages.list_claim_markers(text)
+    claim_markers.list_claim_markers(text)

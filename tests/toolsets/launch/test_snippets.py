@@ -26,9 +26,9 @@ Some words.
 """
 
 
-def test_a_session_is_the_program_that_was_typed() -> None:
+def test_a_session_is_the_program_that_was_typed_with_its_outputs_as_comments() -> None:
     assert documents.extract_session_input(SESSION_TEXT) == (
-        'import kettle\nfor cup in range(2):\n    kettle.pour(cup)\n\nkettle.label("a\\nb")\n'
+        "import kettle\nfor cup in range(2):\n    kettle.pour(cup)\n\nkettle.label(\"a\\nb\")\n# 'a\\nb'\n"
     )
 
 
@@ -151,7 +151,7 @@ def test_code_keeps_its_form_but_for_spaces_at_the_ends_of_lines(tmp_path: Path)
 
     assert code["examples/brew_tea.py"]["code"] == "import kettle\nimport teapot\n\nkettle.boil()\n"
     assert code["examples/brew_tea.py"]["requirements"] == {"dependencies": ["py-kettle", "teapot"]}
-    assert code["src/kettle/__init__.py"]["code"] == "boil()\n"
+    assert code["src/kettle/__init__.py"]["code"] == "boil()\n# 100\n"
     assert code["src/kettle/__init__.py"]["source"]["start_line"] == 5
 
 

@@ -12,9 +12,10 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page import BASE_TEMPLATES_DIR, TOKEN_PATTERN, PageTemplate, build_front_matter
-from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS, find_used_names
+from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
+from cleats.toolsets.launch.drafting.used_names import find_used_names
 from cleats.toolsets.launch.profiles import model
-from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site import claim_markers, pages
 from tests.support import launch_sites
 from tests.support.launch_pipeline import SOURCE_STEPS, Pipeline
 
@@ -45,30 +46,32 @@ def parse_pages(run: Pipeline) -> dict[str, front_matter.ParsedPage]:
 
 def list_prose_lines(page: front_matter.ParsedPage) -> list[str]:
     code = pages.find_code_lines(page.body)
-    return [line for number, line in enumerate(page.body.splitlines(), 1) if number not in code]
+    body = claim_markers.strip_evidence_list(page.body)
+    return [line for number, line in enumerate(body.splitlines(), 1) if number not in code]
 
 
 def test_every_bullet_has_its_claim_or_leads_to_a_page(run: Pipeline) -> None:
     known_ids = {claim["claim_id"] for claim in run.read_json("evidence_map.json")["claims"]}
     for path, page in parse_pages(run).items():
         for line in list_prose_lines(page):
-            if re.match(r"\s*[-*\d]+[.)]?\s", line):
-                ids = pages.CLAIM_MARKER_PATTERN.findall(line)
+            if re.match(r"\s*(?:[-*]|\d+[.)])\s", line):
+                ids = claim_markers.find_claim_ids(line)
                 assert ids or line.lstrip("- ").startswith("["), (path, line)
                 assert set(ids) <= known_ids
 
 
-def test_no_bullet_is_a_line_of_the_source(run: Pipeline) -> None:
-    lines = {
-        line.strip(" -*#\"'`.")
-        for file in run.folder.repo.rglob("*")
-        if file.is_file() and ".git" not in file.parts
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
-    }
+def test_a_page_lists_the_evidence_of_its_claims_and_of_no_others(run: Pipeline) -> None:
+    claims = {claim["claim_id"]: claim for claim in run.read_json("evidence_map.json")["claims"]}
+    commit = run.read_json("evidence_map.json")["repo_sha"]
     for path, page in parse_pages(run).items():
-        for line in list_prose_lines(page):
-            if line.startswith("- "):
-                assert pages.CLAIM_MARKER_PATTERN.sub("", line).strip(" -*#\"'`.") not in lines, (path, line)
+        stated_ids = {marker.claim_id for marker in claim_markers.list_claim_markers(page.body)}
+        evidence_list = claim_markers.parse_evidence_list(page.body)
+        assert evidence_list.places_by_claim.keys() == stated_ids, path
+        assert evidence_list.commit == (commit if stated_ids else ""), path
+        for claim_id, places in evidence_list.places_by_claim.items():
+            assert len(claim_id) == 8
+            first = claims[claim_id]["citations"][0]
+            assert places.startswith(f"{first['path']}:{first['start_line']}"), path
 
 
 def test_nothing_of_a_template_is_left_over(run: Pipeline) -> None:
@@ -96,8 +99,9 @@ def test_a_page_has_the_headings_claims_and_links_of_its_plan(run: Pipeline) -> 
     pages_by_path = parse_pages(run)
     for entry in run.read_json("page_plan.json")["pages"]:
         page = pages_by_path[entry["output_path"]]
-        assert [h.text for h in pages.list_headings(page.body)] == entry["required_headings"]
-        ids = dict.fromkeys(claim.claim_id for claim in pages.list_claim_markers(page.body))
+        headings = [heading.text for heading in pages.list_headings(page.body) if heading.level == 2]
+        assert headings == entry["required_headings"]
+        ids = dict.fromkeys(claim.claim_id for claim in claim_markers.list_claim_markers(page.body))
         assert list(ids) == entry["required_claim_ids"]
         assert page.front["title"] == entry["title"]
 
@@ -116,7 +120,7 @@ def test_code_comes_from_the_catalogue_and_commands_from_the_manifest(run: Pipel
 
 def test_a_page_says_nothing_twice(run: Pipeline) -> None:
     for path, page in parse_pages(run).items():
-        statements = [line for line in list_prose_lines(page) if pages.CLAIM_MARKER_PATTERN.search(line)]
+        statements = [line for line in list_prose_lines(page) if claim_markers.find_claim_ids(line)]
         assert len(statements) == len(set(statements)), path
         codes = [fence.code for fence in pages.list_code_blocks(page.body)]
         assert len(codes) == len(set(codes)), path

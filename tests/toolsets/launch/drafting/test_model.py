@@ -103,7 +103,7 @@ def test_pages_are_reworded_and_the_run_says_so(planned_run: Pipeline, server: M
 
     assert {page["writer"] for page in drafting_run.manifests} == {"model"}
     installation = planned_run.read_text("drafts/docs/content/docs/measurekit/installation.md")
-    assert "What follows shows what measurekit needs" in installation
+    assert "What follows lists the requirements of measurekit" in installation
     assert len(server.requests) == len(drafting_run.manifests) == 5
     assert set(server.keys) == {f"Bearer {API_KEY}"}
     calls = planned_run.read_json("drafts/docs/model_calls.json")["calls"]
@@ -238,11 +238,11 @@ def test_no_key_is_written_anywhere(planned_run: Pipeline, server: ModelServer) 
 
 
 PAGE_BODY = """\
-kit reads text. <!-- claim_id: a1 -->
+kit reads text. <!-- claims: a1 -->
 
 ## Use
 
-- It writes text. <!-- claim_id: b2 -->
+- It writes text. <!-- claims: b2 -->
 - [Guide](/guide/): how to.
 
 ```python
@@ -256,8 +256,8 @@ x = 1
     [
         ("kit reads text.", "kit takes in text.", ""),
         ("- It writes", "- It also writes", ""),
-        ("<!-- claim_id: a1 -->", "", "claim"),
-        ("<!-- claim_id: a1 -->", "<!-- claim_id: a1 --> <!-- claim_id: zz -->", "claim"),
+        ("<!-- claims: a1 -->", "", "claim"),
+        ("<!-- claims: a1 -->", "<!-- claims: a1 zz -->", "claim"),
         ("kit reads text. <", "<", "statement"),
         ("## Use", "## Usage", "heading"),
         ("## Use", "## Use\n\n### More", "heading"),

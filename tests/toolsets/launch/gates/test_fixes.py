@@ -21,7 +21,7 @@ from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue, Severity
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
+from cleats.toolsets.launch.site.claim_markers import find_claim_ids
 from cleats.toolsets.launch.workers import fix, validate
 from cleats.toolsets.launch.workers.fix import (
     build_patches,
@@ -223,12 +223,12 @@ PAGE_DEFECTS = [
         f"{STORES_STATEMENT}\n- It flies.\n  Far.",
         f"{STORES_STATEMENT}\n\n```",
     ),
-    PageDefect("GATE_TRUTH_UNKNOWN_CLAIM", START_PATH, STORES_CLAIM_ID, "e" * 64, STORES_STATEMENT),
+    PageDefect("GATE_TRUTH_UNKNOWN_CLAIM", START_PATH, STORES_CLAIM_ID, "e" * 8, STORES_STATEMENT),
     PageDefect(
         "GATE_TRUTH_UNKNOWN_CLAIM",
         START_PATH,
         STORES_STATEMENT,
-        mark_claim("It flies.", "e" * 64),
+        mark_claim("It flies.", "e" * 8),
         "First steps\n\n```",
     ),
     PageDefect(
@@ -337,7 +337,7 @@ def test_an_injected_defect_is_repaired_in_its_own_file_and_nothing_else_breaks(
     ] == []
     other_pages = {path: content for path, content in PAGE_TEXTS.items() if path != broken.path}
     assert {path: launch.read_file(path) for path in other_pages} == other_pages
-    assert set(CLAIM_MARKER_PATTERN.findall(text)) <= set(CLAIM_MARKER_PATTERN.findall(PAGE_TEXTS[broken.path]))
+    assert set(find_claim_ids(text)) <= set(find_claim_ids(PAGE_TEXTS[broken.path]))
     # Told again of what needs no line to be found, a rule has nothing more to do.
     if broken.code.startswith(TEXT_CODE_PREFIXES):
         assert FIX_RULES[broken.code](FixCase(build_site(launch), mine[0], mine, text)) in (None, text)

@@ -31,8 +31,8 @@ TEXT_PIECES = [
     *("<script>", "https://a.example/b", "<<<<<<< x\n", "=======\n", ">>>>>>> y\n", "---\n"),
     *("| a | b |\n| --- | --- |\n| c | is a fact of it |\n", "title: x\n", "draft: true\n", "\r\n"),
     *("\ufeff", "\u00e9", "\U0001f389", "\0", '{{< ref "x" >}}', "[a]: /b/\n", "    code\n"),
-    *("pip install x\n", "shelf kit", "It is fast.", f"<!-- claim_id: {'e' * 64} -->"),
-    f"<!-- claim_id: {STORES_CLAIM_ID} -->",
+    *("pip install x\n", "shelf kit", "It is fast.", "<!-- claims: eeeeeeee -->"),
+    f"<!-- claims: {STORES_CLAIM_ID} -->",
 ]
 
 

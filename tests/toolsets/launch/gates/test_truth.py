@@ -43,7 +43,7 @@ def editable_launch(launch: GateRun) -> Iterator[GateRun]:
         launch.write_file(path, data)
 
 
-UNKNOWN_CLAIM_ID = "e" * 64
+UNKNOWN_CLAIM_ID = "e" * 8
 
 TRUTH_CASES: list[tuple[str, list[str]]] = [
     (mark_claim("Stores records in an ordered index.", STORES_CLAIM_ID), []),
@@ -89,6 +89,32 @@ def test_every_statement_of_fact_is_proved(editable_launch: GateRun, text: str, 
 
     parts = [code.partition("+") for code in codes]
     assert findings == [(f"GATE_TRUTH_{code}", GUIDE_PATH, 8 + int(n or 0)) for code, _, n in parts]
+
+
+STORES_STATEMENT = mark_claim("Stores records in an ordered index.", STORES_CLAIM_ID)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (f"\n{STORES_CLAIM_ID} README.md:4\n", "\n", "does not list the evidence"),
+        (f"\n{STORES_CLAIM_ID} README.md:4\n", f"\n{STORES_CLAIM_ID} README.md:5\n", "lists other evidence"),
+        ("-->\n", f"{EXPORTS_CLAIM_ID} README.md:5\n-->\n", "which no statement names"),
+        (f"<!-- evidence {'1' * 40}", f"<!-- evidence {'2' * 40}", "another commit"),
+    ],
+)
+def test_the_list_of_evidence_says_what_the_evidence_map_says(
+    editable_launch: GateRun, old: str, new: str, message: str
+) -> None:
+    page = render_page("Guide", f"## Export\n\n{STORES_STATEMENT}")
+    head, mark, tail = page.rpartition("\n<!-- evidence")
+    assert old in mark + tail
+    editable_launch.write_file(GUIDE_PATH, head + (mark + tail).replace(old, new, 1))
+
+    (issue,) = editable_launch.run_gate("truth_lock").issues
+
+    assert issue.error_code == "GATE_TRUTH_LIST"
+    assert message in issue.message
 
 
 def build_evidence(*claims: Mapping[str, Any], contradictions: list[Any] | None = None) -> dict[str, Any]:
@@ -142,9 +168,9 @@ def test_a_claim_rests_on_lines_that_are_there_and_speak_of_it(
 def test_claims_that_contradict_each_other_do_not_stand_on_pages(tmp_path: Path, winner: str, code: str) -> None:
     both = {
         "claim_a_id": EXPORTS_CLAIM_ID,
-        "claim_b_id": "f" * 64,
+        "claim_b_id": "f" * 8,
         "resolution": "x",
-        "winning_claim_id": winner.replace(STORES_CLAIM_ID, "f" * 64),
+        "winning_claim_id": winner.replace(STORES_CLAIM_ID, "f" * 8),
     }
     about = build_claim(EXPORTS_CLAIM_ID, EXPORTED_TEXT, "README.md", 5)
     launch = create_gate_run(tmp_path, artifacts=build_evidence(about, contradictions=[both]))
@@ -390,12 +416,12 @@ def test_what_the_plan_promises_is_on_the_page(tmp_path: Path) -> None:
 
 def test_a_limitation_that_is_known_is_told(tmp_path: Path) -> None:
     facts = build_artifacts()["product_facts.json"]
-    groups = {**facts["claim_groups"], "limitations": [STORES_CLAIM_ID, "f" * 64]}
+    groups = {**facts["claim_groups"], "limitations": [STORES_CLAIM_ID, "f" * 8]}
     launch = create_gate_run(tmp_path, artifacts={"product_facts.json": {**facts, "claim_groups": groups}})
 
     issues = launch.run_gate("content_distribution").issues
 
-    assert [issue.message for issue in issues] == [f"no page mentions the limitation {'f' * 64}"]
+    assert [issue.message for issue in issues] == [f"no page mentions the limitation {'f' * 8}"]
 
 
 def test_an_artifact_that_does_not_fit_its_schema_is_a_blocker(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from cleats.toolsets.launch.drafting.api_overview import render_symbols
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
-from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, render_symbols
-from cleats.toolsets.launch.drafting.token_renderers import BEGINNER_PAGE_SLUG, TOKEN_RENDERERS, render_workflows
+from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
+from cleats.toolsets.launch.drafting.tasks import render_tasks
+from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.planning import page_candidates
 from cleats.toolsets.launch.planning.page_candidates import list_mandatory_pages, list_optional_pages
 from cleats.toolsets.launch.profiles import model
@@ -37,6 +39,7 @@ def build_snippet(number: int, *tags: str) -> dict[str, Any]:
 def build_symbol(number: int, path: str, summary: str) -> dict[str, Any]:
     return {
         "name": f"kit.Name{number}",
+        "kind": "class",
         "path": path,
         "line": 1,
         "signature": f"Name{number}(a)",
@@ -66,7 +69,7 @@ def build_material(
             "claim_groups": {"key_features": []},
             "workflows": [],
             "example_inventory": [],
-            "api_surface_summary": {"classes": class_symbols, "functions": [], "modules": modules},
+            "api_surface_summary": {"classes": class_symbols, "functions": [], "constants": [], "modules": modules},
             "repository_health": {"ci_present": True, "tests_present": True},
             **(facts or {}),
         },
@@ -149,38 +152,36 @@ def test_mandatory_pages_are_those_of_the_profile_in_its_order() -> None:
     ]
 
 
-def build_workflow(tag: str, title: str, *claims: int) -> dict[str, Any]:
-    return {
-        "workflow_tag": tag,
-        "title": title,
-        "claim_ids": [f"{number:064x}" for number in claims],
-        "snippet_tags": [tag],
-    }
+def build_section(title: str, *snippets: int, topic: str = "task") -> dict[str, Any]:
+    parts = [{"kind": "code", "snippet_id": f"snip_{number}"} for number in snippets]
+    claim = {"kind": "text", "claim_id": f"{1:064x}"}
+    names = {"section_id": title.lower(), "title": title, "topic": topic, "path": "README.md", "level": 1}
+    return {**names, "parts": [claim, *parts]}
 
 
-def test_a_task_has_a_page_when_it_has_more_code_than_the_guide_shows() -> None:
-    material = build_material(
-        facts={
-            "workflows": [
-                build_workflow("one", "One piece", 1),
-                build_workflow("two", "Two pieces, `code`", 2, 3),
-                build_workflow("quick-start", "Quick start", 4),
-                build_workflow("none", "No claim"),
-            ]
-        }
-    )
-    material.catalogue["snippets"][:] = [
-        build_snippet(1, "one"),
-        *(build_snippet(n, "two") for n in (2, 3)),
-        *(build_snippet(n, "quick-start") for n in (4, 5)),
-        *(build_snippet(n, "none") for n in (6, 7)),
-    ]
+def test_a_section_has_a_page_when_it_has_more_code_than_the_guide_shows() -> None:
+    sections = [build_section("Few", *range(5)), build_section("Many, `code`", *range(5, 11))]
+    material = build_material(snippets=11, facts={"document_sections": sections})
 
     (page,) = list_optional_pages("docs", material)
 
-    assert (page.slug, page.role, page.score) == ("two-pieces-code", "workflow_page", 10)
+    assert (page.slug, page.role, page.score) == ("many-code", "workflow_page", 19)
     assert page.subject is not None
-    assert page.subject.title == "Two pieces, code"
+    assert page.subject.title == "Many, code"
+
+
+def test_the_guide_shows_a_section_in_its_own_words_and_leaves_the_code_of_a_big_one_to_its_page() -> None:
+    sections = [build_section("Few", 1), build_section("Many", *range(5, 11))]
+    material = build_material(snippets=11, facts={"document_sections": sections})
+    child = LinkedPage("Many", "/many/", "Explanation and code.")
+
+    text = render_tasks(PageContext(material=material, children=(child,)))
+
+    few, many = text.split("## Many")
+    assert "## Few\n\n`kit.Name1` is a thing of kind 1." in few
+    assert "x = 1" in few
+    assert "[Many](/many/) has the code." in many
+    assert "x = 5" not in many
 
 
 def test_modules_have_pages_only_when_the_surface_is_big() -> None:
@@ -206,10 +207,10 @@ def test_a_name_is_described_only_in_words_that_its_claim_holds() -> None:
     text = render_symbols(material, symbols, 10, "What it is")
 
     assert text.splitlines()[0] == "| Name | What it is |"
-    assert "| `kit.Name0(a)` | A thing of kind 0. <!-- claim_id:" in text
+    assert "| `kit.Name0(a)` | A thing of kind 0. <!-- claims: 0000" in text
     assert "unheard" not in text
-    assert "Also public: `kit.Name2`. <!-- claim_id:" in text
-    assert render_symbols(material, symbols, 1, "x").count("claim_id") == 1
+    assert "Also public, without a description in the source: `kit.Name2(a)`. <!-- claims:" in text
+    assert render_symbols(material, symbols, 1, "x").count("claims:") == 1
 
 
 def test_a_description_begins_with_a_capital_unless_it_begins_with_a_name() -> None:
@@ -221,11 +222,6 @@ def test_a_description_begins_with_a_capital_unless_it_begins_with_a_name() -> N
 
     assert "| A thing of kind 0. <!--" in text
     assert "| kit thing of kind 1. <!--" in text
-
-
-def test_a_guide_speaks_of_its_code_only_when_it_has_some() -> None:
-    assert "All code" in TOKEN_RENDERERS["CODE_NOTE"](PageContext(material=build_material()))
-    assert TOKEN_RENDERERS["CODE_NOTE"](PageContext(material=build_material(snippets=0))) == ""
 
 
 @pytest.mark.parametrize(
@@ -245,37 +241,21 @@ def test_what_an_example_says_of_itself_is_said_where_its_claim_does_not_deny_it
     material = build_material(facts={"workflows": [flow]})
     material.evidence["claims"][0]["claim_text"] = "The repository of kit includes the example `e.py`."
 
-    text = render_workflows(PageContext(material=material))
+    text = render_tasks(PageContext(material=material))
 
     assert (description in text) is is_described
     assert "x = 0" in text
 
 
-def test_a_page_lists_only_the_first_of_many_names_without_a_description() -> None:
+def test_names_without_a_description_share_one_line_with_one_marker() -> None:
     material = build_material(30, symbols=30)
     symbols = [{**symbol, "summary": ""} for symbol in material.symbols]
 
     text = render_symbols(material, symbols, 100, "What it is")
 
-    assert text.count("claim_id") == 12
-    assert text.startswith("Public: `kit.Name0`, `kit.Name1`, ")
-    assert text.endswith("This page lists only the first of the names without a description.")
-
-
-def test_a_guide_whose_only_task_has_a_page_shows_the_rest_of_the_code() -> None:
-    flow = {
-        "workflow_tag": "quickstart",
-        "title": "Basic usage",
-        "claim_ids": [f"{0:064x}"],
-        "snippet_tags": ["quickstart"],
-    }
-    begin = LinkedPage("Getting started", "/begin/", "A first program.")
-    context = PageContext(material=build_material(facts={"workflows": [flow]}), section={BEGINNER_PAGE_SLUG: begin})
-
-    text = render_workflows(context)
-
-    assert "## Basic usage\n\n[Getting started](/begin/) goes through it.\n" in text
-    assert "## Examples\n\nFrom `e1.py`:" in text
+    assert text.startswith("Public, without a description in the source: `kit.Name0(a)`, `kit.Name1(a)`, ")
+    assert text.count("`kit.Name") == 30
+    assert text.count("<!--") == 1
 
 
 @pytest.mark.parametrize(
@@ -299,4 +279,6 @@ def test_words_of_a_name_do_not_prove_what_it_does() -> None:
     material.evidence["claims"][0]["claim_text"] = "`kit.wrap_text` is a public function of kit."
     named_symbol = {**material.symbols[0], "name": "kit.wrap_text", "summary": "Function that wraps text."}
 
-    assert render_symbols(material, [named_symbol], 10, "What it does").startswith("Public: `kit.wrap_text`. <!--")
+    assert render_symbols(material, [named_symbol], 10, "What it does").startswith(
+        "Public, without a description in the source: `kit.wrap_text`. <!--"
+    )

@@ -33,11 +33,11 @@ def list_readme_features(root: Path, readme: str, name: str = "README.md") -> li
         ("HTTP and MQTT control", "The features of Kettle include HTTP and MQTT control."),
         (
             "Immutable API: methods return a new pot",
-            "The features of Kettle include an immutable API.",
+            "Immutable API: methods return a new pot.",
         ),
         (
             "**Scheduling** - Run a recipe at a given hour",
-            "Kettle can run a recipe at a given hour.",
+            "Scheduling: Run a recipe at a given hour.",
         ),
         ("✨ Works on every [stove](https://example.com)", "Kettle works on every stove."),
         ("It prints a label for each cup", "Kettle prints a label for each cup."),
@@ -217,7 +217,7 @@ def test_limits_are_told_as_sentences(tmp_path: Path) -> None:
     assert list_claim_texts(repository_facts, "limitation") == [
         "Kettle has no support for gas.",
         "Kettle does not whistle.",
-        "Pots cannot be stacked.",
+        "Pots cannot be stacked: the lid is round.",
     ]
     assert repository_facts.product_facts["limitations"] == list_claim_texts(repository_facts, "limitation")
 
@@ -270,7 +270,7 @@ def test_known_issues_are_limits_only_where_they_tell_one(tmp_path: Path) -> Non
     )
     repository_facts = extract_facts(tmp_path, {**PACKAGE_FILES, "README.md": readme})
 
-    assert list_claim_texts(repository_facts, "limitation") == ["Lids are not tight."]
+    assert list_claim_texts(repository_facts, "limitation") == ["Lids are not tight. They leak."]
 
 
 def test_an_install_command_for_another_package_loses_against_the_manifest(

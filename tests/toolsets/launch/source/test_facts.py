@@ -42,7 +42,7 @@ def test_a_python_package_is_known_by_its_manifest_and_its_folders(tmp_path: Pat
         "Install Kettle with `pip install py-kettle`.",
         'The optional `steam` extra of Kettle is installed with `pip install "py-kettle[steam]"`.',
         "Python code imports Kettle as `kettle`.",
-        "Installing Kettle provides the `kettle` command, which runs `kettle.cli:main`.",
+        "Installing Kettle provides the `kettle` command.",
         "Kettle requires Python 3.10 or later.",
         "Kettle is licensed under the MIT License (`MIT`).",
         "Kettle depends on `valve` at run time.",

@@ -162,7 +162,7 @@ def _complete_config(config: dict[str, Any], profile: Profile, settings: Setting
         "profile": profile.name,
         "family": family.name,
         "product_slug": config.get("product_slug", family.name),
-        "product_name": config.get("product_name") or profile.format_product_name(family.name, platform.name),
+        **_choose_product_name(config, profile, family.name, platform.name),
         "target_platform": platform.name,
         "github_repo_url": _normalise_url(config["github_repo_url"]),
         "github_ref": config["github_ref"].lower(),
@@ -184,6 +184,21 @@ def _complete_config(config: dict[str, Any], profile: Profile, settings: Setting
         ),
     )
     return completed
+
+
+def _choose_product_name(config: Mapping[str, Any], profile: Profile, family: str, platform: str) -> dict[str, str]:
+    """Return the product's name, unless the repository itself decides on it.
+
+    The naming scheme of a profile applies only to a repository that its registry lists for the product.
+    """
+    if name := config.get("product_name"):
+        return {"product_name": str(name)}
+    product = (_normalise_url(config["github_repo_url"]).lower(), family, platform)
+    listed = {
+        (_normalise_url(entry.repo_url).lower(), entry.family, entry.platform)
+        for entry in profile.list_registered_products()
+    }
+    return {"product_name": profile.format_product_name(family, platform)} if product in listed else {}
 
 
 def _resolve_site_url(config: Mapping[str, Any], profile: Profile, settings: Settings) -> str:

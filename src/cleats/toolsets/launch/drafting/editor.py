@@ -13,7 +13,7 @@ from cleats.toolsets.launch.config.secrets import is_trusted_endpoint
 from cleats.toolsets.launch.drafting.model_client import ModelAnswer, ModelClient, ModelEndpoint
 from cleats.toolsets.launch.drafting.page import WrittenPage
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site import claim_markers, pages
 
 EDITOR_INSTRUCTIONS = Path(__file__).with_name("editor_instructions.md").read_text(encoding="utf-8")
 
@@ -32,7 +32,7 @@ def accept_answer(answer: str, body: str) -> tuple[str, str]:
 
 
 def _list_claim_ids(body: str) -> list[str]:
-    return [claim.claim_id for claim in pages.list_claim_markers(body)]
+    return [claim.claim_id for claim in claim_markers.list_claim_markers(body)]
 
 
 _KEPT_PARTS: Sequence[tuple[str, Callable[[str], object]]] = (
@@ -49,7 +49,7 @@ def find_fault(answer_body: str, body: str) -> str:
     for message, extract in _KEPT_PARTS:
         if extract(answer_body) != extract(body):
             return message
-    if any(not claim.statement.strip(" .-|") for claim in pages.list_claim_markers(answer_body)):
+    if any(not claim.statement.strip(" .-|") for claim in claim_markers.list_claim_markers(answer_body)):
         return "a claim marker has no statement"
     if answer_body.startswith("---") or _HTML_TAG_PATTERN.search(_strip_code(answer_body)):
         return "it holds front matter or HTML"
@@ -57,7 +57,7 @@ def find_fault(answer_body: str, body: str) -> str:
         return "it is much longer than the page"
     for line in _strip_code(answer_body).splitlines():
         item = re.match(r"\s*(?:[-*+]|\d+[.)])\s+(.*)", line)
-        if item and not pages.CLAIM_MARKER_PATTERN.search(line) and not item.group(1).startswith("["):
+        if item and not claim_markers.find_claim_ids(line) and not item.group(1).startswith("["):
             return "a bullet has no claim"
     return ""
 
@@ -139,7 +139,7 @@ def create_editor(job: WorkerJob) -> PageEditor | None:
         return None
     budgets = job.config["budgets"]
     return PageEditor(
-        str(job.config["product_name"]),
+        str(job.read_json("product_facts.json")["product_name"]),
         ModelClient(
             endpoints=model_endpoints,
             decoding=llm_config.get("decoding", {}),

@@ -14,6 +14,7 @@ from typing import Any
 from cleats.toolsets.launch.gates.page_text import find_unknown_commands
 from cleats.toolsets.launch.gates.secrets import find_secrets
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
+from cleats.toolsets.launch.site.claim_markers import render_claim_marker
 
 _SHORTCODE_PATTERN = re.compile(r"\{\{")
 _RANKED_TAGS = ("example", "readme", "doc")
@@ -29,6 +30,8 @@ class PageSnippet:
     tags: tuple[str, ...]
     path: str
     code: str
+    dependencies: tuple[str, ...] = ()
+    """The packages that it imports, the product included."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class LaunchMaterial:
     def state_claim(self, claim_id: str, text: str = "") -> str:
         """Render a claim as a statement on one line, followed by its marker."""
         statement = format_sentence(text or str(self.claims[claim_id]["claim_text"]))
-        return f"{statement} {format_claim_marker(claim_id)}"
+        return f"{statement} {render_claim_marker([claim_id])}"
 
     @cached_property
     def snippets(self) -> tuple[PageSnippet, ...]:
@@ -97,8 +100,15 @@ class LaunchMaterial:
             has_secrets = any(map(find_secrets, code.split("\n")))
             if is_shown and not has_secrets and not any(find_unknown_commands(code, language, self.facts)):
                 path = entry["source"].get("path", "")
-                usable.append(PageSnippet(entry["snippet_id"], language, tags, path, code.strip("\n")))
+                dependencies = tuple(entry.get("requirements", {}).get("dependencies", ()))
+                snippet = PageSnippet(entry["snippet_id"], language, tags, path, code.strip("\n"), dependencies)
+                usable.append(snippet)
         return tuple(sorted(usable, key=_rank_snippet))
+
+    @cached_property
+    def snippets_by_id(self) -> Mapping[str, PageSnippet]:
+        """The code that can be shown, by its id."""
+        return {snippet.snippet_id: snippet for snippet in self.snippets}
 
     @property
     def language(self) -> str:
@@ -126,10 +136,15 @@ class LaunchMaterial:
         """The functions of the public API."""
         return list(self.facts["api_surface_summary"]["functions"])
 
+    @cached_property
+    def constants(self) -> list[Mapping[str, Any]]:
+        """The constants of the public API."""
+        return list(self.facts["api_surface_summary"]["constants"])
+
     @property
     def symbols(self) -> list[Mapping[str, Any]]:
         """The entire public API, in the order of the facts."""
-        return [*self.classes, *self.functions]
+        return [*self.classes, *self.functions, *self.constants]
 
     @cached_property
     def requirements(self) -> list[str]:
@@ -150,11 +165,6 @@ def _mentions_topic(topic: str, text: str) -> bool:
     topic_pattern = PROTECTED_TOPIC_PATTERNS.get(topic)
     name_match = re.search(rf"\b{re.escape(topic)}\b", text, re.IGNORECASE)
     return bool(name_match or (topic_pattern is not None and topic_pattern.search(text)))
-
-
-def format_claim_marker(claim_id: str) -> str:
-    """Return the marker that ties the preceding statement to its evidence."""
-    return f"<!-- claim_id: {claim_id} -->"
 
 
 def format_sentence(text: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
-from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site import claim_markers, pages
 
 TOKEN_PATTERN = re.compile(r"__([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)__")
 BASE_TEMPLATES_DIR = Path(__file__).parent / "templates"
@@ -134,7 +134,8 @@ class WrittenPage:
 
 def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
     """Fill a template for one page."""
-    values = {name: render(context) for name, render in TOKEN_RENDERERS.items()}
+    used_tokens = TOKEN_PATTERN.findall("\n".join([template.body, *map(str, template.front.values())]))
+    values = {name: TOKEN_RENDERERS[name](context) for name in dict.fromkeys(used_tokens)}
     front = template.fill_front(values)
     purpose = str(front.pop("purpose", front["description"]))
     body = template.fill_body(values)
@@ -145,7 +146,7 @@ def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
         purpose=purpose,
         body=body,
         headings=tuple(item.text for item in pages.list_headings(body) if item.level == 2),
-        claim_ids=tuple(dict.fromkeys(item.claim_id for item in pages.list_claim_markers(body))),
+        claim_ids=tuple(dict.fromkeys(item.claim_id for item in claim_markers.list_claim_markers(body))),
         snippet_ids=tuple(dict.fromkeys(ids_by_code[code] for code in shown_codes if code in ids_by_code)),
         front=front,
     )

@@ -5,26 +5,20 @@ for it. A statement of fact is one line that ends with its claim marker. Sentenc
 describe the page or what the reader can do, never the product.
 """
 
-import ast
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from cleats.toolsets.launch.drafting import page_context
-from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet, format_claim_marker
+from cleats.toolsets.launch.drafting import api_overview, command_text, document_text, page_context, tasks
 from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, Symbol
-from cleats.toolsets.launch.gates.page_text import is_negated
-from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES, unparse_node, walk_python
+from cleats.toolsets.launch.gates.page_text import measure_overlap
+from cleats.toolsets.launch.site.claim_markers import render_claim_marker
+from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
 from cleats.toolsets.launch.source.evidence.install_claims import detect_install_language
 
-STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
-"""Tags of code for new users, the best first."""
+MIN_REPEATED_SHARE = 0.8
+"""The share of a statement's words from which another statement makes it superfluous."""
 
-BEGINNER_PAGE_SLUG = "getting-started"
-"""The slug of the page for beginners."""
-
-LOCATION_CLAIM_PATTERN = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
-"""A claim that only states the location of code."""
+MIN_FEATURE_ITEMS = 2
+"""Items that make a list of features."""
 
 
 def _find_intro_claim(context: PageContext) -> str:
@@ -86,7 +80,7 @@ _GRADLE_LEAD = "In a Gradle build, add this line to the dependencies:"
 def _render_formats(context: PageContext) -> str:
     rows = [
         f"| {row['format']} | {_LABELS_BY_DIRECTION[row.get('direction', 'unknown')]} "
-        f"{format_claim_marker(row['claim_id'])} |"
+        f"{render_claim_marker([row['claim_id']])} |"
         for row in context.material.facts["supported_formats"]
         if row["status"] == "implemented" and row["claim_id"] in context.material.claims
     ]
@@ -128,41 +122,126 @@ def _render_import_trouble(context: PageContext) -> str:
     return f"{import_text}\n\nMake sure that it is in the environment that runs the program.\n\n{install}"
 
 
-_CODE_NOTE = "All code is taken from its repository; pieces from one file can build on each other."
-
-TABLE_HEADINGS = ("What it is", "What it means", "What it does")
-"""Headings of the tables of classes, errors and functions."""
-
-
-def _render_subject_table(context: PageContext, part_index: int) -> str:
-    """Render the classes (0), errors (1) or functions (2) of a module."""
-    symbols = context.subject.symbols if context.subject else ()
-    names = {symbol["name"] for symbol in context.material.functions}
-    classes = [symbol for symbol in symbols if symbol["name"] not in names]
-    parts = (*page_context.split_errors(classes), [symbol for symbol in symbols if symbol["name"] in names])
-    return page_context.render_symbols(
-        context.material, parts[part_index], context.max_rows, TABLE_HEADINGS[part_index]
-    )
+def _split_symbols(symbols: Sequence[Symbol]) -> dict[str, list[Symbol]]:
+    """Split symbols into the parts of an API overview."""
+    classes, errors = api_overview.split_errors([symbol for symbol in symbols if symbol.get("kind") == "class"])
+    parts = {"classes": classes, "errors": errors}
+    for name, kind in (("functions", "function"), ("constants", "constant")):
+        parts[name] = [symbol for symbol in symbols if symbol.get("kind") == kind]
+    return parts
 
 
-def _render_api_table(context: PageContext, part_index: int) -> str:
+def _render_symbol_part(context: PageContext, symbols: Sequence[Symbol], part: str) -> str:
+    symbols = _split_symbols(symbols)[part]
+    if part == "classes":
+        return api_overview.render_classes(context.material, symbols, context.max_rows)
+    if part == "functions":
+        return api_overview.render_functions(context.material, symbols, context.max_rows)
+    heading = "What it means" if part == "errors" else "What it is"
+    return api_overview.render_symbols(context.material, symbols, context.max_rows, heading)
+
+
+def _render_subject_part(context: PageContext, part: str) -> str:
+    """Render the classes, errors, functions or constants of a module."""
+    return _render_symbol_part(context, context.subject.symbols if context.subject else (), part)
+
+
+def _render_api_part(context: PageContext, part: str) -> str:
     """Render the same part of the entire product, without modules that have their own page."""
     material = context.material
-    parts: tuple[Sequence[Symbol], ...] = (*page_context.split_errors(material.classes), material.functions)
     child_titles = {item.title for item in context.children}
     modules = {item["path"]: item["name"] for item in material.facts["api_surface_summary"]["modules"]}
-    remaining = [item for item in parts[part_index] if modules.get(item["path"]) not in child_titles]
-    return page_context.render_symbols(material, remaining, context.max_rows // 2, TABLE_HEADINGS[part_index])
+    remaining = [item for item in material.symbols if modules.get(item["path"]) not in child_titles]
+    return _render_symbol_part(context, remaining, part)
 
 
 def _render_known_errors(context: PageContext) -> str:
     material = context.material
     described_errors = [
         symbol
-        for symbol in page_context.split_errors(material.classes)[1]
-        if page_context.describe_symbol(material, symbol)
+        for symbol in api_overview.split_errors(material.classes)[1]
+        if api_overview.describe_symbol(material, symbol)
     ]
-    return page_context.render_symbols(material, described_errors, context.max_rows // 2, TABLE_HEADINGS[1])
+    return api_overview.render_symbols(material, described_errors, context.max_rows // 2, "What it means")
+
+
+def _render_intro(context: PageContext) -> str:
+    """Render the sentence that says what the product is, unless the introduction of the readme says it."""
+    claim_id = _find_intro_claim(context)
+    intro = _state_optional_claim(context, claim_id)
+    text = str(context.material.claims.get(claim_id, {}).get("claim_text", ""))
+    is_tagline = " describes itself as " in text
+    return "" if is_tagline and _render_about(context) else intro
+
+
+def _render_about(context: PageContext) -> str:
+    """Render the introduction of the readme, without what the first sentence of the page says."""
+    material = context.material
+    intro = str(material.claims.get(_find_intro_claim(context), {}).get("claim_text", ""))
+    excluded_ids = [
+        part["claim_id"]
+        for section in document_text.list_sections(material, "introduction")
+        for part in section["parts"]
+        if "claim_id" in part and _are_alike(str(material.claims.get(part["claim_id"], {}).get("claim_text")), intro)
+    ]
+    sections = document_text.list_sections(material, "introduction")[:1]
+    return document_text.render_statements(material, sections, excluded_ids=excluded_ids)
+
+
+def _is_repeated(text: str, others: str) -> bool:
+    return measure_overlap(text, others) >= MIN_REPEATED_SHARE
+
+
+def _are_alike(text: str, other: str) -> bool:
+    """Return whether two statements of about the same length say the same."""
+    is_similar = _is_repeated(text, other) or _is_repeated(other, text)
+    return bool(other) and is_similar and len(text) < 2 * len(other)
+
+
+def _render_features(context: PageContext, part: int = 1) -> str:
+    """Render the list of features as the repository has it, else the statements about the product."""
+    material = context.material
+    items = [
+        entry
+        for section in document_text.list_sections(material, "features")
+        for entry in section["parts"]
+        if entry["kind"] == "item" and entry["claim_id"] in material.claims
+    ][: 2 * context.max_items // part]
+    if len(items) >= MIN_FEATURE_ITEMS:
+        return document_text.render_section(material, {"parts": items})
+    return page_context.render_claims(context, _list_remaining_features(context, part))
+
+
+def _render_requirements(context: PageContext) -> str:
+    """Render the requirements of the manifest, then those that only the documents state."""
+    material = context.material
+    claims = page_context.render_claims(context, material.requirements[: context.max_items])
+    sections = document_text.list_sections(material, "install")
+    excluded_ids = [
+        part["claim_id"]
+        for section in sections
+        for part in section["parts"]
+        if "claim_id" in part and _is_repeated(str(material.claims.get(part["claim_id"], {}).get("claim_text")), claims)
+    ]
+    notes = document_text.render_statements(material, sections, excluded_ids=excluded_ids)
+    return "\n\n".join(filter(None, [claims, notes]))
+
+
+def _render_limitations(context: PageContext) -> str:
+    material = context.material
+    if claims := page_context.render_claims(context, material.list_group("limitations")[: context.max_items]):
+        return claims
+    return document_text.render_statements(material, document_text.list_sections(material, "limits"), excluded_ids=())
+
+
+def _render_topic(context: PageContext, topic: str) -> str:
+    """Render the sections of the documents about a topic, each with its heading."""
+    material = context.material
+    texts: list[str] = []
+    for section in document_text.list_sections(material, topic):
+        if body := document_text.render_section(material, section):
+            texts.append(f"### {section['title']}\n\n{body}" if len(section["parts"]) and texts else body)
+    return "\n\n".join(texts)
 
 
 def _render_links(linked_pages: Sequence[LinkedPage]) -> str:
@@ -175,163 +254,48 @@ def _render_links(linked_pages: Sequence[LinkedPage]) -> str:
     return "\n".join(lines)
 
 
-def _render_more_examples(context: PageContext) -> str:
-    examples = [snippet for snippet in _find_starters(context)[1:] if set(STARTER_TAGS[:-1]) & set(snippet.tags)]
-    return page_context.render_snippets(*examples[:2])
-
-
-def _find_starters(context: PageContext) -> list[PageSnippet]:
-    """Return code for beginners, the best first, and only short code if there is any."""
-    material = context.material
-    tagged = [snippet for tag in STARTER_TAGS for snippet in material.find_snippets((tag,), material.language)]
-    rest = [snippet for snippet in material.snippets if snippet.language == material.language]
-    candidates = list(dict.fromkeys([*tagged, *rest]))
-    return [snippet for snippet in candidates if page_context.is_short(snippet)] or candidates[:1]
-
-
-def render_workflows(context: PageContext) -> str:
-    """Render a section for each task.
-
-    Code for beginners has its own page; the other tasks are shown as far as there is room.
-    """
-    material = context.material
-    beginner_page = context.section.get(BEGINNER_PAGE_SLUG)
-    if not material.workflows:
-        return _render_examples(context)
-    parts: list[str] = []
-    line_count = 80
-    shown_ids: set[str] = set()
-    child_pages = {item.title: item for item in context.children}
-    for workflow in material.workflows:
-        if is_starter(workflow) and beginner_page is not None:
-            parts.append(f"## {workflow['title']}\n\n[{beginner_page.title}]({beginner_page.url}) goes through it.")
-            continue
-        snippets = [
-            item
-            for item in find_workflow_snippets(material, workflow)
-            if item.snippet_id not in shown_ids and page_context.is_short(item)
-        ][:1]
-        lead = _render_lead(context, workflow)
-        blocks = [lead, page_context.render_snippets(*snippets, lead=lead)]
-        if page := child_pages.get(page_context.strip_markup(workflow["title"])):
-            blocks.append(f"[{page.title}]({page.url}) shows more of it.")
-        body = "\n\n".join(block for block in blocks if block)
-        if not snippets or line_count + body.count("\n") > context.max_lines:
-            body = page_context.render_claims(context, material.filter_stateable(workflow["claim_ids"])[:2])
-        if body:
-            shown_ids.update(item.snippet_id for item in snippets)
-            parts.append(f"## {workflow['title']}\n\n{body}")
-            line_count += body.count("\n") + 4
-    if beginner_page is not None and all(is_starter(workflow) for workflow in material.workflows):
-        parts.append(_render_examples(context))  # a guide needs more than a link to another page
-    return "\n\n".join(part for part in parts if part)
-
-
-def _render_examples(context: PageContext) -> str:
-    """Render the guide of a product without tasks: its code, or else its features and names."""
-    material = context.material
-    starters = _find_starters(context)[:1]
-    snippets = [
-        snippet
-        for snippet in material.snippets
-        if snippet.language == material.language and snippet not in starters and page_context.is_short(snippet)
-    ]
-    if snippets:
-        return f"## Examples\n\n{page_context.render_snippets(*snippets[: context.max_items])}"
-    features = page_context.render_claims(context, material.list_group("key_features")[: context.max_items])
-    names = page_context.render_symbols(material, material.symbols, context.max_items, "What it is")
-    parts = (("What it does", features), ("Names to begin with", names))
-    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
-
-
-def is_starter(workflow: Mapping[str, Any]) -> bool:
-    """Return True if a task is about getting started."""
-    return bool(set(STARTER_TAGS[:-1]) & {str(workflow["workflow_tag"]), *workflow["snippet_tags"]})
-
-
-def _render_lead(context: PageContext, workflow: Mapping[str, Any]) -> str:
-    """Render the description of a task if its evidence supports it, else its claims.
-
-    Claims that only state the location of the code are left out, because the code shows it as well.
-    """
-    material = context.material
-    claim_ids = material.filter_stateable(workflow["claim_ids"])
-    informative_ids = [
-        claim_id for claim_id in claim_ids if not LOCATION_CLAIM_PATTERN.search(material.claims[claim_id]["claim_text"])
-    ]
-    if informative_ids or not claim_ids:
-        return page_context.render_claims(context, informative_ids[:4])
-    description = str(workflow.get("description") or "")
-    denies = is_negated(description) != is_negated(material.claims[claim_ids[0]]["claim_text"])
-    usable = description and "{{" not in description and not denies
-    return material.state_claim(claim_ids[0], description) if usable else ""
-
-
-def find_workflow_snippets(material: LaunchMaterial, workflow: Mapping[str, Any]) -> list[PageSnippet]:
-    """Return the code of a task, the best first."""
-    by_id = {snippet.snippet_id: snippet for snippet in material.snippets}
-    step_snippets = [by_id[step["snippet_id"]] for step in workflow.get("steps", ()) if step.get("snippet_id") in by_id]
-    candidates = dict.fromkeys([*step_snippets, *material.find_snippets(workflow["snippet_tags"])])
-    product_snippets = [snippet for snippet in candidates if snippet.language == material.language]
-    return product_snippets or list(candidates)  # shell commands are shown only if there is no code
-
-
 def _render_subject_lead(context: PageContext) -> str:
-    if context.subject is None:
+    if context.subject is None or context.subject.document_section:
         return ""
     for workflow in context.material.workflows:
         if workflow["workflow_tag"] == context.subject.key:
-            return _render_lead(context, workflow)
+            return tasks.render_lead(context, workflow)
     return page_context.render_claims(
         context, context.material.filter_stateable(context.subject.claim_ids)[: context.max_items]
     )
 
 
+def _render_subject_code(context: PageContext) -> str:
+    """Render the section of the documents about the task, else its code, with the warnings of what it uses."""
+    if context.subject is None:
+        return ""
+    material, section = context.material, context.subject.document_section
+    code = page_context.render_snippets(*context.subject.snippets)
+    text = document_text.render_section(material, section) if section else code
+    return "\n\n".join(filter(None, [text, document_text.render_warnings(material, context.subject.snippets)]))
+
+
 def _render_subject_symbols(context: PageContext) -> str:
     if context.subject is None:
         return ""
-    code_names = find_used_names("\n".join(item.code for item in context.subject.snippets))
-    used_symbols = [item for item in context.material.symbols if item["name"] in code_names]
-    return page_context.render_symbols(context.material, used_symbols, context.max_rows, "What it is")
-
-
-def find_used_names(code: str) -> frozenset[str]:
-    """Return the full names that Python code imports or reads from imported modules.
-
-    A word in the code is no proof: `console.print` is not the `print` of the package.
-    """
-    nodes = walk_python(code)
-    imported_names: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first_name = alias.name.split(".")[0]
-                imported_names[alias.asname or first_name] = alias.name if alias.asname else first_name
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            imported_names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    names = set(imported_names.values())
-    for node in nodes:
-        if isinstance(node, ast.Attribute):
-            first, _, rest = unparse_node(node).partition(".")
-            if first in imported_names and re.fullmatch(r"[\w.]+", rest):
-                names.add(f"{imported_names[first]}.{rest}")
-    return frozenset(names)
+    used_symbols = document_text.list_used_symbols(context.material, context.subject.snippets)
+    return api_overview.render_symbols(context.material, used_symbols, context.max_rows, "What it is")
 
 
 TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
     "PRODUCT_NAME": lambda context: str(context.material.facts.get("product_name") or ""),
     "VERSION": lambda context: _state_optional_claim(context, context.material.version_claim_id),
-    "INTRO": lambda context: _state_optional_claim(context, _find_intro_claim(context)),
+    "INTRO": _render_intro,
     "SCOPE": _render_scope,
     "SCOPE_SHORT": lambda context: _render_scope(context, "it"),
-    "FEATURES": lambda context: page_context.render_claims(context, _list_remaining_features(context)),
-    "FEATURES_SHORT": lambda context: page_context.render_claims(context, _list_remaining_features(context, 2)),
-    "REQUIREMENTS": lambda context: page_context.render_claims(
-        context, context.material.requirements[: context.max_items]
-    ),
-    "LIMITATIONS": lambda context: page_context.render_claims(
-        context, context.material.list_group("limitations")[: context.max_items]
-    ),
+    "ABOUT": _render_about,
+    "FEATURES": _render_features,
+    "FEATURES_SHORT": lambda context: _render_features(context, 2),
+    "REQUIREMENTS": _render_requirements,
+    "LIMITATIONS": _render_limitations,
+    "CONFIGURATION": lambda context: _render_topic(context, "configuration"),
+    "TROUBLESHOOTING": lambda context: _render_topic(context, "troubleshooting"),
+    "COMMAND_LINE": command_text.render_commands,
     "INSTALL_COMMANDS": _render_install,
     "IMPORT": _render_import,
     "IMPORT_CHECK": _render_import_check,
@@ -340,20 +304,21 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
         context, context.material.facts.get("license", {}).get("claim_id", "")
     ),
     "FORMATS": _render_formats,
-    "FIRST_EXAMPLE": lambda context: page_context.render_snippets(*_find_starters(context)[:1]),
-    "MORE_EXAMPLES": _render_more_examples,
-    "WORKFLOWS": render_workflows,
-    "CODE_NOTE": lambda context: _CODE_NOTE if "```" in render_workflows(context) else "",
+    "FIRST_EXAMPLE": tasks.render_first_program,
+    "MORE_EXAMPLES": tasks.render_next_steps_code,
+    "WORKFLOWS": tasks.render_tasks,
     "SUBJECT_TITLE": lambda context: context.subject.title if context.subject else "",
     "SUBJECT_LEAD": _render_subject_lead,
-    "SUBJECT_CODE": lambda context: page_context.render_snippets(*context.subject.snippets) if context.subject else "",
+    "SUBJECT_CODE": _render_subject_code,
     "SUBJECT_SYMBOLS": _render_subject_symbols,
-    "SUBJECT_CLASSES": lambda context: _render_subject_table(context, 0),
-    "SUBJECT_FUNCTIONS": lambda context: _render_subject_table(context, 2),
-    "SUBJECT_ERRORS": lambda context: _render_subject_table(context, 1),
-    "API_CLASSES": lambda context: _render_api_table(context, 0),
-    "API_FUNCTIONS": lambda context: _render_api_table(context, 2),
-    "API_ERRORS": lambda context: _render_api_table(context, 1),
+    "SUBJECT_CLASSES": lambda context: _render_subject_part(context, "classes"),
+    "SUBJECT_FUNCTIONS": lambda context: _render_subject_part(context, "functions"),
+    "SUBJECT_ERRORS": lambda context: _render_subject_part(context, "errors"),
+    "SUBJECT_CONSTANTS": lambda context: _render_subject_part(context, "constants"),
+    "API_CLASSES": lambda context: _render_api_part(context, "classes"),
+    "API_FUNCTIONS": lambda context: _render_api_part(context, "functions"),
+    "API_ERRORS": lambda context: _render_api_part(context, "errors"),
+    "API_CONSTANTS": lambda context: _render_api_part(context, "constants"),
     "KNOWN_ERRORS": _render_known_errors,
     "NEXT_STEPS": lambda context: _render_links(context.related),
     "CHILD_PAGES": lambda context: _render_links(context.children),

@@ -11,7 +11,7 @@ from cleats.toolsets.launch.gates import page_text
 from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
-from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
+from cleats.toolsets.launch.site.claim_markers import find_claim_ids
 
 _CODE_SPAN_PATTERN = re.compile(r"`[^`]*`")
 _LINK_PATTERN = re.compile(r"https?://\S+|\]\([^)]*\)|<[^>]*>")
@@ -192,7 +192,7 @@ def fix_headings(case: FixCase) -> FixResult:
             lines[renamed_line - 1] = drafted_section.split("\n", 1)[0]
             text = "\n".join(lines)
         else:
-            stated_lines = {line.strip() for line in text.split("\n") if CLAIM_MARKER_PATTERN.search(line)}
+            stated_lines = {line.strip() for line in text.split("\n") if find_claim_ids(line)}
             new_lines = (line for line in drafted_section.split("\n") if line.strip() not in stated_lines)
             section = "\n".join(new_lines).strip("\n") or f"## {heading}\n\n{case.file.plan['purpose']}"
             text = f"{text}\n{section}\n"

@@ -78,12 +78,18 @@ def _list_missing_children(site: LaunchSite, file: PageFile) -> list[Mapping[str
 def _check_workflow_coverage(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
     if _read_strategy(file).get("scenario_coverage") != "all":
         return
-    headings = " | ".join(heading.text.casefold() for heading in file.headings)
-    stated_ids = {claim.claim_id for claim in file.claims}
+    # The page for beginners and the page of a task describe what the guide then leaves out.
+    section_files = [other for other in site.files if other.section == file.section]
+    headings = " | ".join(heading.text.casefold() for other in section_files for heading in other.headings)
+    stated_ids = {claim.claim_id for other in section_files for claim in other.claims}
+    catalogue = index_snippets(site)
+    snippets = (catalogue.get(normalize_code(fence.code), {}) for other in section_files for fence in other.fences)
+    shown_tags = {tag for snippet in snippets for tag in snippet.get("tags", ())}
     for workflow in site.facts.get("workflows", ()):
         names = (workflow["title"], workflow.get("name", ""))
         has_heading = any(name and name.casefold() in headings for name in names)
-        if not has_heading and not stated_ids & set(workflow.get("claim_ids", ())):
+        is_shown = has_heading or bool(shown_tags & set(workflow.get("snippet_tags", ())))
+        if not is_shown and not stated_ids & set(workflow.get("claim_ids", ())):
             yield MISSING_WORKFLOW.draft(f"the guide does not describe the workflow {workflow['title']!r}", file.path)
 
 

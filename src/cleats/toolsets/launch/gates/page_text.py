@@ -15,7 +15,7 @@ import Stemmer  # type: ignore[import-not-found]
 
 from cleats.toolsets.launch.gates.model import FixCase
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
-from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site import claim_markers, pages
 from cleats.toolsets.launch.site.pages import CodeBlock
 from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.documents import normalize_code
@@ -54,8 +54,8 @@ def list_statements(file: PageFile) -> list[Statement]:
     for number, line in file.prose:
         if number in heading_lines:
             continue
-        claim_ids = tuple(pages.CLAIM_MARKER_PATTERN.findall(line))
-        unmarked_line = pages.CLAIM_MARKER_PATTERN.sub("", line).rstrip()
+        claim_ids = claim_markers.find_claim_ids(line)
+        unmarked_line = claim_markers.strip_claim_markers(line).rstrip()
         item = LIST_ITEM_PATTERN.match(unmarked_line)
         text = _TASK_BOX_PATTERN.sub("", unmarked_line[item.end() if item else 0 :].strip())
         kind = "row" if number in rows else "bullet" if item else "text"

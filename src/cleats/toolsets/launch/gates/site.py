@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from cleats.system import front_matter
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site import pages
+from cleats.toolsets.launch.site import claim_markers, pages
 
 T = TypeVar("T")
 
@@ -115,16 +115,18 @@ class PageFile:
     links = _list_in_body(pages.list_links)
     images = _list_in_body(pages.list_images)
     fences = _list_in_body(pages.list_code_blocks)
-    claims = _list_in_body(pages.list_claim_markers)
+    claims = _list_in_body(claim_markers.list_claim_markers)
 
     @cached_property
     def prose(self) -> list[tuple[int, str]]:
-        """The lines of the body that are not code, with their line numbers in the file."""
+        """The lines of the body that are neither code nor evidence, with their line numbers in the file."""
         code = pages.find_code_lines(self.body)
+        evidence_list = claim_markers.parse_evidence_list(self.body)
+        evidence_lines = range(evidence_list.line, evidence_list.end + 1) if evidence_list.line else ()
         return [
             (self.body_line + number - 1, line)
             for number, line in enumerate(self.body.removesuffix("\n").split("\n"), start=1)
-            if number not in code
+            if number not in code and number not in evidence_lines
         ]
 
 

@@ -8,7 +8,7 @@ from cleats.system.front_matter import set_front_matter_keys
 from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, IssueKind
 from cleats.toolsets.launch.gates.page_text import CODE_SPAN_PATTERN, edit_around, list_prose_lines, remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite
-from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
+from cleats.toolsets.launch.site.claim_markers import strip_claim_markers
 
 TOKEN_PATTERN = re.compile(r"(?<![A-Za-z0-9_])__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__(?![A-Za-z0-9_])")
 """`__UPPER_SNAKE__`; Python's own `__init__` is lower case."""
@@ -50,7 +50,7 @@ def fix_tokens(case: FixCase) -> str:
     for number in list_prose_lines(case.file):
         line = lines[number - 1]
         filled_line = lines[number - 1] = _fill_tokens(line, token_values)
-        if filled_line != line and _PUNCTUATION_ONLY_PATTERN.fullmatch(CLAIM_MARKER_PATTERN.sub("", filled_line)):
+        if filled_line != line and _PUNCTUATION_ONLY_PATTERN.fullmatch(strip_claim_markers(filled_line)):
             empty_lines.add(number)
     text = remove_lines("\n".join(lines), empty_lines)
     front_updates = _fill_front_matter(case.file.front, token_values)

@@ -14,7 +14,7 @@ from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, Issue
 from cleats.toolsets.launch.gates.page_text import remove_lines
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
-from cleats.toolsets.launch.site.pages import CLAIM_MARKER_PATTERN
+from cleats.toolsets.launch.site import claim_markers
 from cleats.toolsets.launch.source.text import english
 
 MIN_WORD_OVERLAP = 0.6
@@ -91,6 +91,7 @@ def check_truth(site: LaunchSite) -> Iterator[GateMessage]:
             locations_by_claim.setdefault(claim.claim_id, []).append((file.path, claim.line))
         for statement in page_text.list_statements(file):
             yield from _check_statement(site, evidence, file, statement)
+        yield from _check_evidence_list(site, file)
         yield f"{file.path}: {len(file.claims)} claims"
     for claim_id in sorted(locations_by_claim.keys() & evidence.claims.keys()):
         for kind, message in _check_claim(site, evidence, evidence.claims[claim_id]):
@@ -108,6 +109,25 @@ def _check_identity(site: LaunchSite) -> Iterator[IssueDraft]:
             yield OTHER_COMMIT.draft(f"{name} belongs to another commit than the run", name)
     if facts and evidence and facts.get("repo_url") != evidence.get("repo_url"):
         yield OTHER_COMMIT.draft("the facts and the evidence belong to different repositories", "product_facts.json")
+
+
+def _check_evidence_list(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
+    """Check that the list of evidence names exactly the claims of the page, with the places of the evidence map."""
+    evidence_list = claim_markers.parse_evidence_list(file.body, file.body_line)
+    line_by_claim = {claim.claim_id: claim.line for claim in reversed(file.claims) if claim.claim_id in site.evidence}
+    for claim_id in sorted(line_by_claim.keys() - evidence_list.places_by_claim.keys()):
+        message = f"the page does not list the evidence of the claim {claim_id}"
+        yield WRONG_EVIDENCE_LIST.draft(message, file.path, line_by_claim[claim_id])
+    for claim_id, places in evidence_list.places_by_claim.items():
+        if claim_id not in line_by_claim:
+            message = f"the page lists evidence of the claim {claim_id}, which no statement names"
+            yield WRONG_EVIDENCE_LIST.draft(message, file.path, evidence_list.line)
+        elif places != claim_markers.format_places(site.evidence[claim_id]):
+            message = f"the page lists other evidence of the claim {claim_id} than the evidence map"
+            yield WRONG_EVIDENCE_LIST.draft(message, file.path, evidence_list.line)
+    if evidence_list.line and evidence_list.commit != site.config["github_ref"]:
+        message = "the page lists evidence of another commit than that of the run"
+        yield WRONG_EVIDENCE_LIST.draft(message, file.path, evidence_list.line)
 
 
 def _check_statement(
@@ -240,9 +260,9 @@ def fix_unmarked_statements(case: FixCase) -> str:
     lines = case.text.split("\n")
     removed_lines = []
     for number in sorted(case.lines):
-        unmarked_line = CLAIM_MARKER_PATTERN.sub("", lines[number - 1])
+        unmarked_line = claim_markers.strip_claim_markers(lines[number - 1])
         if claim_id := claim_ids_by_text.get(_normalise_statement(unmarked_line)):
-            lines[number - 1] = f"{unmarked_line.rstrip()} <!-- claim_id: {claim_id} -->"
+            lines[number - 1] = f"{unmarked_line.rstrip()} {claim_markers.render_claim_marker([claim_id])}"
         else:
             removed_lines.append(number)
     return _remove_items("\n".join(lines), removed_lines)
@@ -256,20 +276,25 @@ def fix_drifted_statements(case: FixCase) -> str:
     removed_lines = []
     for number in sorted(case.lines):
         line = lines[number - 1]
-        claim_ids = [claim_id for claim_id in CLAIM_MARKER_PATTERN.findall(line) if claim_id in case.site.evidence]
+        claim_ids = [claim_id for claim_id in claim_markers.find_claim_ids(line) if claim_id in case.site.evidence]
         item = page_text.LIST_ITEM_PATTERN.match(line)
         if len(claim_ids) != 1:
             removed_lines.append(number)
             continue
         statement = drafted_statements.get(claim_ids[0], "")
-        present = page_text.LIST_ITEM_PATTERN.sub("", CLAIM_MARKER_PATTERN.sub("", line)).strip()
+        present = page_text.LIST_ITEM_PATTERN.sub("", claim_markers.strip_claim_markers(line)).strip()
         if statement in ("", present):
             statement = " ".join(str(case.site.evidence[claim_ids[0]]["claim_text"]).split())
-        new_line = f"{item.group(1) if item else ''}{statement} <!-- claim_id: {claim_ids[0]} -->"
+        new_line = f"{item.group(1) if item else ''}{statement} {claim_markers.render_claim_marker(claim_ids)}"
         if new_line == line:
             removed_lines.append(number)
         lines[number - 1] = new_line
     return _remove_items("\n".join(lines), removed_lines)
+
+
+def fix_evidence_list(case: FixCase) -> str:
+    """Write the list of evidence again from the markers of the page."""
+    return claim_markers.refresh_evidence_list(case.text, case.site.evidence, str(case.site.config["github_ref"]))
 
 
 def remove_statements(case: FixCase) -> str:
@@ -312,6 +337,9 @@ UNKNOWN_NAME = IssueKind("GATE_TRUTH_NAME", "blocker", _FOLLOW_EVIDENCE, fix_dri
 SPECULATIVE_STATEMENT = IssueKind("GATE_TRUTH_SPECULATION", "blocker", _FOLLOW_EVIDENCE, fix_drifted_statements)
 PRODUCT_SENTENCE = IssueKind("GATE_TRUTH_SENTENCE", "blocker", _NAME_CLAIM, fix_unmarked_statements)
 PROTECTED_TOPIC = IssueKind("GATE_TRUTH_TOPIC", "blocker", "Support it with a claim, or remove it.", remove_statements)
+WRONG_EVIDENCE_LIST = IssueKind(
+    "GATE_TRUTH_LIST", "blocker", "Write the list of evidence as the evidence map has it.", fix_evidence_list
+)
 UNCITED_CLAIM = IssueKind("GATE_TRUTH_UNCITED", "blocker", _FOLLOW_EVIDENCE, remove_statements)
 BROKEN_CITATION = IssueKind("GATE_TRUTH_CITATION", "blocker", _FOLLOW_EVIDENCE, remove_statements)
 UNSUPPORTED_CLAIM = IssueKind("GATE_TRUTH_UNSUPPORTED", "blocker", _FOLLOW_EVIDENCE, remove_statements)

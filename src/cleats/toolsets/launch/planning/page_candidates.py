@@ -12,17 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cleats.toolsets.launch.drafting.api_overview import describe_symbol
+from cleats.toolsets.launch.drafting.document_text import list_section_snippets
 from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
-from cleats.toolsets.launch.drafting.page_context import PageSubject, describe_symbol, strip_markup
-from cleats.toolsets.launch.drafting.token_renderers import find_workflow_snippets, is_starter
+from cleats.toolsets.launch.drafting.page_context import PageSubject, strip_markup
+from cleats.toolsets.launch.drafting.tasks import find_section_slug, has_own_page, list_shown_claims, list_task_sections
 from cleats.toolsets.launch.profiles.parts import SiteSection
 from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
 
 MIN_MODULE_NAMES = 4
 """The documented names from which a module gets its own page."""
-
-MAX_TASK_SNIPPETS = 4
-"""The most snippets on the page of a task."""
 
 MIN_SPLIT_API_NAMES = 40
 """The public names from which the reference is split into several pages; fewer are easier to read
@@ -54,15 +53,18 @@ def list_optional_pages(section: str, material: LaunchMaterial) -> list[PageCand
 
 
 def _iter_task_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
-    for workflow in material.workflows:
-        claims = material.filter_stateable(workflow["claim_ids"])
-        snippets = find_workflow_snippets(material, workflow)[:MAX_TASK_SNIPPETS]
-        slug = slugify_title(workflow["title"])
-        if not claims or len(snippets) < 2 or not slug or is_starter(workflow):
-            continue  # a single snippet is shown in the guide, next to the others
-        title = strip_markup(str(workflow["title"]))
-        subject = PageSubject(str(workflow["workflow_tag"]), title, tuple(claims), tuple(snippets))
-        yield PageCandidate("docs", slug, "workflow_page", 1, 2 * len(claims) + 3 * len(snippets), subject)
+    """Yield pages for the sections with much code; the developer guide shows the others."""
+    for section in list_task_sections(material):
+        slug = find_section_slug(section)
+        if not has_own_page(material, section) or not slug:
+            continue
+        snippets = list_section_snippets(material, section)
+        claims = material.filter_stateable(list_shown_claims([section]))
+        title = strip_markup(str(section["title"]))
+        subject = PageSubject(
+            str(section["section_id"]), title, tuple(claims), tuple(snippets), document_section=section
+        )
+        yield PageCandidate("docs", slug, "workflow_page", 1, len(claims) + 3 * len(snippets), subject)
 
 
 def _iter_module_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:

@@ -50,6 +50,17 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
         return self.folder / "templates"
 
     @property
+    def registry_file(self) -> Path:
+        return self.folder / "registry.toml"
+
+    def list_registered_products(self) -> tuple[parts.RegisteredProduct, ...]:
+        """Return the products whose repositories the profile itself names."""
+        file = self.registry_file
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        listed = msgspec.convert(tomllib.loads(text), parts.ProductRegistry)
+        return (*listed.product, *self.repositories.registry)
+
+    @property
     def sections_by_host(self) -> dict[str, SiteSection]:
         return {section.host: section for section in self.sections if section.host}
 

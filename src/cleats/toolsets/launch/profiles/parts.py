@@ -79,6 +79,13 @@ class RegisteredProduct(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ref: str = "HEAD"
 
 
+class ProductRegistry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file that names the repositories of products."""
+
+    product: tuple[RegisteredProduct, ...] = ()
+    site_repo_url: str = ""
+
+
 class ProductRepositories(Struct, frozen=True, kw_only=True):
     """The naming rules for the repositories of the products."""
 

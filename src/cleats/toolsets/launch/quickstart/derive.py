@@ -18,22 +18,17 @@ from cleats.toolsets.launch.config.secrets import redact_url
 from cleats.toolsets.launch.git.client import HardenedGit, find_remote_commit
 from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.profiles.model import Profile
-from cleats.toolsets.launch.profiles.parts import RegisteredProduct
+from cleats.toolsets.launch.profiles.parts import ProductRegistry, RegisteredProduct
 from cleats.toolsets.launch.quickstart import signals, urls
 from cleats.toolsets.launch.quickstart.signals import guess_value, select_signal_files
 
 
-class _RegistryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    product: tuple[RegisteredProduct, ...] = ()
-    site_repo_url: str = ""
-
-
-def _read_registry(profile: Profile, files: Sequence[Path]) -> Iterator[_RegistryFile]:
+def _read_registry(profile: Profile, files: Sequence[Path]) -> Iterator[ProductRegistry]:
     """Yield the files that name the repositories of products; those of the operator take precedence."""
-    builtin_file = profile.folder / "registry.toml"
+    builtin_file = profile.registry_file
     for file in (*files, *([builtin_file] if builtin_file.is_file() else [])):
         try:
-            yield msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _RegistryFile)
+            yield msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), ProductRegistry)
         except (OSError, ValueError) as error:  # msgspec's and TOML's errors are of this kind
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise ToolError(

@@ -17,10 +17,6 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-CLAIM_MARKER_PATTERN = re.compile(r"<!--\s*claim_id:\s*([A-Za-z0-9_.:-]+)\s*-->")
-"""Ties a statement to its evidence; the marker is at the end of the statement's line."""
-
-_LINE_PREFIX_PATTERN = re.compile(r"^\s*(?:>\s*)*(?:[-*+]\s+|\d+[.)]\s+)?")
 _HTML_TAG_PATTERN = re.compile(r"<(a|img)\b([^>]*)>", re.IGNORECASE | re.DOTALL)
 _HTML_ATTRIBUTE_PATTERN = re.compile(r"""([a-zA-Z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _DASH_PATTERN = re.compile(r"---?")
@@ -49,15 +45,6 @@ class CodeBlock:
     language: str
     code: str
     line: int
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimMarker:
-    """A claim marker and the statement on its line."""
-
-    claim_id: str
-    line: int
-    statement: str
 
 
 def list_headings(body: str, first_line: int = 1) -> list[PageHeading]:
@@ -121,19 +108,6 @@ def list_code_blocks(body: str, first_line: int = 1) -> list[CodeBlock]:
         for token in _parse_tokens(body)
         if token.type == "fence"
     ]
-
-
-def list_claim_markers(body: str, first_line: int = 1) -> list[ClaimMarker]:
-    """List the claim markers outside code, each with the statement on its line."""
-    code_line_numbers = find_code_lines(body)
-    markers: list[ClaimMarker] = []
-    for number, line in enumerate(body.split("\n"), start=1):
-        if number in code_line_numbers:
-            continue
-        claim_ids = CLAIM_MARKER_PATTERN.findall(line)
-        statement = _LINE_PREFIX_PATTERN.sub("", CLAIM_MARKER_PATTERN.sub("", line)).strip() if claim_ids else ""
-        markers.extend(ClaimMarker(claim_id, first_line + number - 1, statement) for claim_id in claim_ids)
-    return markers
 
 
 def find_code_lines(body: str) -> frozenset[int]:

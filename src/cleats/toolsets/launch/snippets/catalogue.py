@@ -9,14 +9,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from textwrap import dedent
 from typing import Any, Final
 
 from cleats.toolsets.launch.snippets import doc_examples, syntax
 from cleats.toolsets.launch.source.checkout import repository_layout
 from cleats.toolsets.launch.source.checkout.safe_parsing import parse_python, walk_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence import document_claims
+from cleats.toolsets.launch.source.evidence import document_claims, document_sections
 from cleats.toolsets.launch.source.text import documents
 from cleats.toolsets.launch.source.text.documents import Block, compute_snippet_id, normalize_code
 from cleats.toolsets.launch.source.text.english import load_pattern
@@ -241,12 +240,7 @@ def _iter_fences(tree: CheckoutTree, entries: Sequence[Mapping[str, str]]) -> It
 def _read_fence(block: Block) -> SnippetCandidate | None:
     if any(_EXCLUDED_SECTION_PATTERN.search(title) for title in block.section):
         return None
-    language = document_claims.detect_block_language(block)
-    code = dedent(block.text)
-    if language == "python" and documents.is_session(code):
-        code = documents.extract_session_input(code)
-    elif language == "shell":
-        code = documents.extract_commands(code)
+    language, code = document_sections.read_code(block)
     if not code.strip() or code.count("\n") > MAX_FENCE_LINES:
         return None
     kind = "readme" if document_claims.is_readme(block.path) else "docs"

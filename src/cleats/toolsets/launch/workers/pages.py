@@ -20,6 +20,7 @@ from cleats.toolsets.launch.planning.page_plan import PagePlanner
 from cleats.toolsets.launch.planning.planned_site import PlannedSite, add_neighbours
 from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list
 
 
 async def run_plan(job: WorkerJob) -> Mapping[str, Any]:
@@ -79,6 +80,7 @@ async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
     entries = [page for page in plan["pages"] if page["section"] == section]
     manifest_pages: list[dict[str, Any]] = []
     drafts = _write_pages(job, entries, plan["pages"])
+    claims = {claim["claim_id"]: claim for claim in job.read_json("evidence_map.json")["claims"]}
     page_editor = create_editor(job)
     if page_editor is not None:
         await _reword_pages(page_editor, drafts)
@@ -87,7 +89,8 @@ async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
         job.report_progress(f"Writing {entry['output_path']}", number, len(entries))
         written = drafts[entry["output_path"]]
         front = build_front_matter(_describe_page(job, entry), written.front, contract)
-        text = front_matter.render_page(front, written.body)
+        body = refresh_evidence_list(written.body, claims, str(job.config["github_ref"]))
+        text = front_matter.render_page(front, body)
         name = f"drafts/{section}/{entry['output_path']}"
         job.write(name, text)
         prompt_hash = page_editor.find_accepted_prompt(entry["output_path"]) if page_editor else ""

@@ -217,7 +217,7 @@ def _make_definition(name: str, module: PythonModule, node: Definition, kind: st
         path=module.path,
         line=node.lineno,
         end=node.lineno if isinstance(node, ast.ClassDef) else max(node.lineno, first.lineno - 1),
-        signature=_format_signature(node, module.text, skip=int(kind == "method")),
+        signature="" if kind == "property" else _format_signature(node, module.text, skip=int(kind == "method")),
     )
     return _document_symbol(symbol, *_read_doc(node))
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 from cleats.toolsets.launch.source.api.public_names import ApiSurface, Symbol
 from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence import document_claims
+from cleats.toolsets.launch.source.evidence import document_claims, document_sections
+from cleats.toolsets.launch.source.evidence.command_line import claim_commands
 from cleats.toolsets.launch.source.evidence.document_claims import Workflow
 from cleats.toolsets.launch.source.evidence.install_claims import claim_install
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
@@ -54,7 +55,8 @@ def build_facts(
         )
         facts["distribution"] = [sources.distribution.as_json(install)]
         claim_writer.claim_imports(list(sources.distribution.imports))
-        claim_writer.claim_commands()
+        module_paths = [module.path for module in sources.distribution.imports]
+        facts["commands"] = claim_commands(ledger, subject.name, tree, sources.manifest.commands, module_paths)
         runtime_claim = claim_writer.claim_runtime()
         licence_claim = claim_writer.claim_licence(licence, licence_places)
         dependency_claim = claim_writer.claim_dependencies()
@@ -71,12 +73,14 @@ def build_facts(
             found_formats = claim_writer.claim_formats(tree, sources.surface, [item for item in packages if item])
         api_claim_ids = claim_writer.claim_api(sources.surface)
     examples, workflows = _collect_workflows(sources, ledger)
+    sections = document_sections.read_sections(ledger, subject, sources.task_documents)
     facts |= {
         "positioning": _describe_positioning(sources, ledger, summary),
         "claims": [claim.as_fact() for claim in ledger.claims],
         "claim_groups": ledger.group_claim_ids(),
         "supported_formats": found_formats,
         "workflows": workflows,
+        "document_sections": [section.as_json() for section in sections],
         "api_surface_summary": _describe_surface(sources.surface, api_claim_ids),
         "example_inventory": examples,
         "limitations": limitation_texts,

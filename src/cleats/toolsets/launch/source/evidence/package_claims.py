@@ -112,13 +112,6 @@ class PackageClaimWriter:
         text = f"{self.product} depends on {_join_words(list(names))} at run time."
         return self._add_note(text, [cite_value(dependency) for dependency in dependencies])
 
-    def claim_commands(self) -> None:
-        """Claim the commands that the installation provides."""
-        for command in self.manifest.commands:
-            target = f", which runs `{command.detail}`" if command.detail else ""
-            text = f"Installing {self.product} provides the `{command.value}` command{target}."
-            self.ledger.add(text, "feature", [cite_value(command)], group="key_features")
-
     def claim_imports(self, names: list[LocatedValue]) -> None:
         """Claim the names that a program imports."""
         if not names:

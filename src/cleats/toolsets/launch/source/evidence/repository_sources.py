@@ -31,6 +31,16 @@ _OVERVIEW_PATH_PATTERN: Final = re.compile(
 _GUIDE_PATH_PATTERN: Final = re.compile(
     r"(^|/)(getting[-_]?started|quick[-_]?start|tutorial|usage|basic\w*|first[-_]steps)[^/]*\.\w+$", re.IGNORECASE
 )
+_UNRELATED_PATH_PATTERN: Final = re.compile(
+    r"(^|/)(change\w*|history|news|releas\w*|licen[sc]e|authors|contribut\w*|develop\w*|security|credits|copyright|todo"
+    r"|roadmap|internals?|design|api|reference|modules?|code_of_conduct|conduct|migrat\w*|upgrad\w*|version\w*"
+    r"|announc\w*|talks?|alternatives|index)([^/]*\.\w+$|/)",
+    re.IGNORECASE,
+)
+"""Documents that are about the project or its API, not about how to use it."""
+
+MAX_TASK_DOCUMENTS: Final = 15
+"""Documents read for tasks besides the readme and the guides."""
 
 
 def resolve_platform(config: Mapping[str, Any], inventory: Mapping[str, Any]) -> str:
@@ -87,6 +97,17 @@ class RepositorySources:
         return {path: read_blocks(self.tree, path) for path in paths if path not in self.blocks}
 
     @cached_property
+    def task_documents(self) -> dict[str, list[Block]]:
+        """All documents whose sections may describe tasks: the readme, the overviews, the guides, then the others."""
+        known = self.blocks | self.guides
+        others = [
+            path
+            for path in self.inventory["doc_entrypoints"]
+            if "/" in path and path not in known and not _UNRELATED_PATH_PATTERN.search(path)
+        ]
+        return known | {path: read_blocks(self.tree, path) for path in others[:MAX_TASK_DOCUMENTS]}
+
+    @cached_property
     def surface(self) -> ApiSurface:
         if self.distribution is None or self.manifest is None:
             return ApiSurface()
@@ -100,11 +121,11 @@ class RepositorySources:
         """The product with all of its names."""
         declared = self.manifest.name if self.manifest else None
         package = declared.value if declared else str(self.config.get("product_slug") or "")
-        name = str(self.config.get("product_name") or "") or package
         imports = [module.value for module in self.distribution.imports] if self.distribution else []
-        names = [name, package, *imports]
         readme_heads = [block for path, blocks in self.blocks.items() if is_readme(path) for block in blocks[:5]]
         title = next((block.text for block in readme_heads if block.kind == "heading"), "")
+        name = str(self.config.get("product_name") or "") or _choose_name(title, package)
+        names = [name, package, *imports]
         # A heading that names the product: `python-tabulate`, but not `Quick start`.
         letters, own_letters = _strip_to_letters(title), filter(None, map(_strip_to_letters, names))
         if len(letters) < 40 and any(own in letters or letters in own for own in own_letters):
@@ -112,6 +133,12 @@ class RepositorySources:
         texts = [block.text for blocks in self.blocks.values() for block in blocks if block.kind == "paragraph"]
         aliases = frozenset(alias.lower() for alias in names if alias)
         return ProductSubject(name, aliases, find_proper_words(texts))
+
+
+def _choose_name(title: str, package: str) -> str:
+    """Return the name of the product as its readme spells it in the title, else that of the package."""
+    is_same = bool(package) and _strip_to_letters(title) == _strip_to_letters(package)
+    return title.strip("`") if is_same else package
 
 
 def _strip_to_letters(name: str) -> str:

@@ -17,6 +17,10 @@ from markdown_it.token import Token
 
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
+CELL_SEPARATOR: Final = " | "
+"""Between the cells of a row."""
+
+_NOTE_LABEL_PATTERN: Final = re.compile(r"\[!(note|tip|important|warning|caution)\]\s*", re.IGNORECASE)
 _HTML_COMMENT_PATTERN: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _RULE_LINE_PATTERN: Final = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
 _LIST_ITEM_PATTERN: Final = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)\s+(?=\S)")
@@ -33,7 +37,7 @@ _EMPHASIS_PATTERN: Final = re.compile(r"\*\*(.+?)\*\*|(?<![\w*])\*([^*\s][^*]*)\
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a document: heading, paragraph, item, continuation (of an item), cell or code."""
+    """A piece of a document: heading, paragraph, item, continuation (of an item), row (of a table) or code."""
 
     kind: str
     text: str
@@ -43,7 +47,7 @@ class Block:
     section: tuple[str, ...] = ()
     """The headings above it, outermost first."""
     lead: str = ""
-    """The strong words at its beginning."""
+    """The strong words at its beginning, the kind of a marked note, or `header` for the first row of a table."""
     language: str = ""
     """The language that a code block declares."""
     only_link: bool = False
@@ -69,6 +73,8 @@ def _parse_markdown(text: str, path: str) -> list[Block]:
     blocks: list[Block] = []
     headings: list[tuple[int, str]] = []  # the level and text of those above
     list_depth = quote_depth = item_block_count = 0
+    row_location: tuple[str, int, int, tuple[str, ...]] = (path, 1, 1, ())
+    cells: list[str] = []
     tokens = _markdown_parser().parse(text[front_matter.end() :] if front_matter else text)
     for number, token in enumerate(tokens):
         list_depth += token.nesting * token.type.startswith(("bullet_list_", "ordered_list_"))
@@ -77,10 +83,19 @@ def _parse_markdown(text: str, path: str) -> list[Block]:
         start, end = token.map or (0, 0)
         section = tuple(heading for _, heading in headings)
         location = (path, skipped_lines + start + 1, skipped_lines + max(start + 1, end), section)
-        if token.type == "inline":
+        if token.type == "tr_open":
+            cells, row_location = [], location
+        elif token.type == "tr_close":
+            lead = "header" if tokens[number - 1].type == "th_close" else ""
+            blocks.append(Block("row", CELL_SEPARATOR.join(cells), *row_location, lead))
+        elif token.type == "inline" and tokens[number - 1].type in ("th_open", "td_open"):
+            cells.append(_flatten_inline(token)[0])
+        elif token.type == "inline":
             above = tokens[number - 1]
             words, lead, only_link, html = _flatten_inline(token)
-            kind = {"heading_open": "heading", "th_open": "cell", "td_open": "cell"}.get(above.type, "paragraph")
+            kind = "heading" if above.type == "heading_open" else "paragraph"
+            if quote_depth and (note := _NOTE_LABEL_PATTERN.match(words)):
+                words, lead = words[note.end() :], note[1].capitalize()
             if kind == "paragraph" and list_depth:
                 kind = "continuation" if item_block_count else "item"
                 item_block_count += 1
@@ -181,7 +196,8 @@ class _RstParser:
             self._add_code(code_lines, directive[2].strip() or "python")
         elif directive and directive[1] in ("note", "warning", "important", "caution"):
             text = " ".join([directive[2], *(entry[1].strip() for entry in body)])
-            self._add_block("paragraph", strip_inline_markup(text), start + 1, self.position)
+            place = (start + 1, self.position)
+            self._add_block("paragraph", strip_inline_markup(text), *place, lead=directive[1].capitalize())
         return True
 
     def _parse_doctest(self) -> bool:
@@ -270,6 +286,10 @@ def strip_inline_markup(text: str) -> str:
 _SHELL_PROMPT_PATTERN: Final = re.compile(r"^\s*(?:\([\w.-]+\)\s*)?[$%#>]\s+(?=\S)")
 
 
+MAX_OUTPUT_LINES: Final = 12
+"""Lines of an output that become comments; a longer output would hide the program."""
+
+
 def normalize_code(code: str) -> str:
     """Normalize line ends, and strip trailing spaces and surrounding blank lines."""
     lines = [line.rstrip() for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
@@ -287,21 +307,34 @@ def is_session(code: str) -> bool:
 
 
 def extract_session_input(code: str) -> str:
-    """Return the input of a Python session; a continuation is a `...` below a prompt.
+    """Return the input of a Python session, with short outputs as comments below it.
 
-    A blank line between two inputs is kept, so that the program keeps its paragraphs.
+    A continuation is a `...` below a prompt. A blank line between two inputs is kept, so that the
+    program keeps its paragraphs.
     """
     input_lines: list[str] = []
+    output_lines: list[str] = []
     in_input = False
     indent = 0
+
+    def end_output() -> None:
+        is_traceback = output_lines[:1] == ["Traceback (most recent call last):"]
+        shown_lines = output_lines[-1:] if is_traceback else output_lines
+        if input_lines and len(shown_lines) <= MAX_OUTPUT_LINES:
+            input_lines.extend(f"# {line}" for line in shown_lines)
+        output_lines.clear()
+
     for line in code.splitlines():
         stripped = line.strip()
         if stripped.startswith(">>>"):
             indent = _measure_indent(line)
+            end_output()
             if not in_input and input_lines and input_lines[-1]:
                 input_lines.append("")
             in_input = True
         elif not stripped:
+            end_output()
+            in_input = False
             if input_lines and input_lines[-1]:
                 input_lines.append("")
             continue
@@ -309,6 +342,9 @@ def extract_session_input(code: str) -> str:
             in_input = in_input and stripped.startswith("...")
         if in_input:
             input_lines.append(line[indent + 3 :].removeprefix(" ").rstrip())
+        elif input_lines and input_lines[-1]:  # text after a blank line is no output
+            output_lines.append(line[indent:].rstrip())
+    end_output()
     return "\n".join(input_lines).strip("\n") + "\n" if input_lines else ""
 
 

@@ -57,6 +57,7 @@ MAX_QUOTED_CHARACTERS: Final = 500
 """The longest sentence that a page quotes."""
 
 _PRAISE_PATTERN: Final = re.compile(rf"\b({'|'.join(sorted(load_words('praise')))})\b", re.IGNORECASE)
+_STRONG_PRAISE_PATTERN: Final = load_expression("strong_praise")
 _UNPROVEN_PATTERN: Final = load_pattern("unproven")
 _SPECULATION_PATTERN: Final = load_pattern("speculation")
 _CHATTER_PATTERN: Final = load_pattern("chatter")
@@ -143,11 +144,16 @@ def is_plain(sentence: str) -> bool:
     return is_clean(sentence) and not is_praise(sentence) and not is_chatter(sentence)
 
 
-def is_quotable(sentence: str) -> bool:
-    """Return whether a sentence of a document can stand on a page that quotes it."""
+def is_strong_praise(text: str) -> bool:
+    """Return whether a text contains praise that no quotation excuses; `easily` is not."""
+    return bool(_STRONG_PRAISE_PATTERN.search(_INLINE_CODE_PATTERN.sub("x", text)))
+
+
+def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
+    """Return whether a sentence of a document, or an item of a list, can stand on a page that quotes it."""
     bare = _INLINE_CODE_PATTERN.sub("x", sentence)
     return (
-        MIN_SENTENCE_CHARACTERS <= len(sentence) <= MAX_QUOTED_CHARACTERS
+        (3 if is_item else MIN_SENTENCE_CHARACTERS) <= len(sentence) <= MAX_QUOTED_CHARACTERS
         and sentence.endswith((".", ":", "?"))
         and not sentence.endswith("..")
         and bool(re.match(r"[\w`\"'(.$-]", sentence))
@@ -156,7 +162,7 @@ def is_quotable(sentence: str) -> bool:
         and sentence.count("`") % 2 == 0
         and bare.count("(") == bare.count(")")
         and bare.count("[") == bare.count("]")
-        and len(bare.split()) >= 2
+        and len(bare.split()) >= 2 - is_item
         and not _PERSONAL_PATTERN.search(bare)
     )
 

@@ -8,6 +8,9 @@ from cleats.toolsets.launch.source.text import english
 from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.english import BASE_VERBS, FINITE_VERBS, NOUN_LIKE_VERBS, THIRD_PERSON_VERBS
 
+MAX_LABEL_WORDS: Final = 6
+"""Words of the label of an item at most; a longer one is a sentence with a colon."""
+
 _LEADING_SYMBOL_PATTERN: Final = re.compile(r"^[^\w`\"'(.]+")
 _LIMITATION_VERBS: Final = {
     "no": "has no",
@@ -80,7 +83,8 @@ def build_item_sentence(block: Block, subject: ProductSubject, *, allow_phrases:
         return ""
     text = _LEADING_SYMBOL_PATTERN.sub("", _PARENTHETICAL_PATTERN.sub("", block.text)).strip()
     text = re.sub(r"(,\s+and|[,;])$", "", text).rstrip(" .")
-    text = _strip_label(text, block.lead)
+    if labelled := _build_labelled_statement(text, block.lead):
+        return labelled if english.is_quotable(labelled) and not _is_promotional(labelled) else ""
     first = english.split_sentences(f"{text}.")[0].rstrip(".") if text else ""
     words = first.split()
     if len(words) < 2 or words[-1].lower() in _DANGLING_WORDS or ":" in first:
@@ -93,12 +97,15 @@ def build_item_sentence(block: Block, subject: ProductSubject, *, allow_phrases:
 
 
 def build_limitation_sentences(block: Block, subject: ProductSubject, *, only_limitations: bool = True) -> list[str]:
-    """Return the first sentence of a block about limitations, with the product as its subject.
+    """Return what a block says about a limitation, with the product as the subject of its first sentence.
 
-    Unless the section has `only_limitations`, the sentence itself must state one.
+    Unless the section has `only_limitations`, the sentence itself must state one. What explains it,
+    behind a colon or in further sentences, is kept as it is written.
     """
-    sentence, colon, _ = next(iter(english.split_sentences(block.text)), "").partition(": ")
-    sentence += "." if colon else ""  # the rest explains
+    sentences = english.split_sentences(block.text)
+    sentence, colon, explanation = next(iter(sentences), "").partition(": ")
+    further = [f"{item.rstrip('.')}." for item in sentences[1:]]
+    explained = [f"{explanation.rstrip('.')}."] if colon else []
     words = sentence.rstrip(".").split()
     if not words or block.only_link:
         return []
@@ -113,7 +120,12 @@ def build_limitation_sentences(block: Block, subject: ProductSubject, *, only_li
         return []
     is_limitation = only_limitations or bool(_LIMITATION_PATTERN.search(statement))
     is_usable = english.is_plain(statement) and len(statement.split()) > 3
-    return [statement] if is_usable and is_limitation else []
+    if not is_usable or not is_limitation:
+        return []
+    if explained and english.is_quotable(explained[0], is_item=True):
+        statement = f"{statement.removesuffix('.')}: {explained[0]}"
+    usable_rest = further if all(english.is_quotable(item, is_item=True) for item in further) else []
+    return [" ".join([statement, *usable_rest])]
 
 
 def extract_product_sentences(block: Block, subject: ProductSubject) -> list[str]:
@@ -277,17 +289,15 @@ def _resolve_pronoun(sentence: str, subject: ProductSubject) -> str:
     return ""
 
 
-def _strip_label(text: str, lead: str) -> str:
-    """Return the text after `Label:`, or the label where the text only explains it."""
-    label, mark, rest = text.partition(":")
-    if not mark and lead and text.startswith(lead):
-        for dash in (" - ", " \u2013 ", " \u2014 "):
-            if text.removeprefix(lead).startswith(dash):
-                label, mark, rest = lead, dash, text.removeprefix(lead + dash)
-    if not mark or "`" in label:
-        return text
-    words = rest.split()
-    return (rest if len(words) > 1 and _is_verb_phrase(words) else label).strip()
+def _build_labelled_statement(text: str, lead: str) -> str:
+    """Return an item of the form `Label: explanation` as a whole; "" for any other item."""
+    label, mark, rest = text.partition(": ")
+    for dash in (" - ", " \u2013 ", " \u2014 "):
+        if not mark and lead and text.startswith(f"{lead}{dash}"):
+            label, mark, rest = lead, dash, text.removeprefix(f"{lead}{dash}")
+    if not mark or "`" in label or len(label.split()) > MAX_LABEL_WORDS or len(rest.split()) < 2:
+        return ""
+    return f"{label[:1].upper()}{label[1:].rstrip(':')}: {rest.strip()}."
 
 
 def _has_finite_verb(words: list[str]) -> bool:

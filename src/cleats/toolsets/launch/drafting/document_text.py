@@ -1,0 +1,128 @@
+"""Text of a page from sections of the repository's documents: statements, lists, tables and code in their order."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from cleats.toolsets.launch.drafting import page_context
+from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
+from cleats.toolsets.launch.drafting.page_context import Symbol
+from cleats.toolsets.launch.drafting.used_names import find_used_names
+from cleats.toolsets.launch.site.claim_markers import render_claim_marker
+
+Section = Mapping[str, Any]
+
+_LEAD_IN_FOLLOWERS = frozenset({"code", "item", "row", "header"})
+"""What a sentence that ends with a colon leads to."""
+
+
+def list_sections(material: LaunchMaterial, *topics: str) -> list[Section]:
+    """Return the sections of the documents about some topics, in the order of the documents."""
+    return [section for section in material.facts.get("document_sections", ()) if section["topic"] in topics]
+
+
+def list_section_snippets(material: LaunchMaterial, section: Section) -> list[PageSnippet]:
+    """Return the code of a section that a page can show."""
+    by_id = material.snippets_by_id
+    return [by_id[part["snippet_id"]] for part in section["parts"] if part.get("snippet_id") in by_id]
+
+
+def render_section(
+    material: LaunchMaterial, section: Section, *, excluded_ids: Collection[str] = (), with_code: bool = True
+) -> str:
+    """Render the text and the code of a section; `excluded_ids` are snippets and claims shown elsewhere."""
+    parts = [part for part in section["parts"] if _is_shown(material, part, excluded_ids, with_code)]
+    shown_parts = [part for part, following in _pair_with_next(parts) if not _is_lost_lead(material, part, following)]
+    blocks: list[str] = []
+    previous = ""
+    for part in shown_parts:
+        block = _render_part(material, part, has_header=previous in ("header", "row"))
+        is_continued = part["kind"] == previous == "item" or (part["kind"] == "row" and previous in ("header", "row"))
+        if is_continued:
+            blocks[-1] += f"\n{block}"
+        else:
+            blocks.append(block)
+        previous = part["kind"]
+    return "\n\n".join(blocks)
+
+
+def render_statements(material: LaunchMaterial, sections: Iterable[Section], *, excluded_ids: Collection[str]) -> str:
+    """Render only the statements of some sections, without their headings and their code."""
+    texts = (render_section(material, section, excluded_ids=excluded_ids, with_code=False) for section in sections)
+    return "\n\n".join(text for text in texts if text)
+
+
+def render_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:
+    """Render the warnings of the public names that code uses, each in the words of its documentation."""
+    lines = [
+        render_note(material, symbol, claim_id)
+        for symbol in list_used_symbols(material, snippets)
+        for claim_id in material.filter_stateable(symbol.get("note_claim_ids", ()))
+    ]
+    return "\n\n".join(dict.fromkeys(lines))
+
+
+def render_note(material: LaunchMaterial, symbol: Symbol, claim_id: str) -> str:
+    """Render a note of the documentation of a name as a paragraph."""
+    text = str(material.claims[claim_id]["claim_text"]).partition(" notes: ")[2]
+    call = "()" if symbol.get("kind") in ("function", "method") else ""
+    return f"**Note on `{symbol['name']}{call}`:** {text} {render_claim_marker([claim_id])}"
+
+
+def list_used_symbols(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> list[Symbol]:
+    """Return the public names that code uses."""
+    code = "\n".join(snippet.code for snippet in snippets)
+    if material.language == "python":
+        names = find_used_names(code)
+        return [symbol for symbol in material.symbols if symbol["name"] in names]
+    words = set(re.findall(r"\w+", code))
+    return [symbol for symbol in material.symbols if re.split(r"\W+", str(symbol["name"]))[-1] in words]
+
+
+def _is_shown(
+    material: LaunchMaterial, part: Mapping[str, Any], excluded_ids: Collection[str], with_code: bool
+) -> bool:
+    if part["kind"] == "code":
+        snippet = material.snippets_by_id.get(part["snippet_id"])
+        is_usable = snippet is not None and page_context.is_short(snippet)
+        return with_code and is_usable and part["snippet_id"] not in excluded_ids
+    return part["claim_id"] in material.claims and part["claim_id"] not in excluded_ids
+
+
+def _pair_with_next(
+    parts: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    for number, part in enumerate(parts):
+        yield part, parts[number + 1] if number + 1 < len(parts) else None
+
+
+def _is_lost_lead(material: LaunchMaterial, part: Mapping[str, Any], following: Mapping[str, Any] | None) -> bool:
+    """Return whether a sentence leads to something that is not shown, or a header has no rows."""
+    if part["kind"] == "header":
+        return following is None or following["kind"] != "row"
+    if part["kind"] == "code" or not str(material.claims[part["claim_id"]]["claim_text"]).endswith(":"):
+        return False
+    return following is None or following["kind"] not in _LEAD_IN_FOLLOWERS
+
+
+def _render_part(material: LaunchMaterial, part: Mapping[str, Any], *, has_header: bool) -> str:
+    if part["kind"] == "code":
+        snippet = material.snippets_by_id[part["snippet_id"]]
+        return page_context.fence_code(snippet.language, snippet.code)
+    text = str(material.claims[part["claim_id"]]["claim_text"])
+    marker = render_claim_marker([part["claim_id"]])
+    if part["kind"] in ("row", "header"):
+        cells = [cell.strip() for cell in text.split("|")]
+        row = f"| {' | '.join(cells)} {marker} |"
+        rule = f"| {' | '.join(['---'] * len(cells))} |"
+        if part["kind"] == "header":
+            return f"{row}\n{rule}"
+        return row if has_header else f"| {' | '.join([''] * len(cells))} |\n{rule}\n{row}"
+    label = str(part.get("label", ""))
+    if part["kind"] == "note":
+        return f"**{label}:** {text} {marker}"
+    if part["kind"] == "item":
+        if label and text.startswith(label):
+            text = f"**{label}**{text.removeprefix(label)}"
+        return f"{'  ' * part.get('depth', 0)}- {text} {marker}"
+    return f"{text} {marker}"

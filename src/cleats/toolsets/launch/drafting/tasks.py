@@ -1,0 +1,202 @@
+"""The first program and the tasks of a product, in the words and with the code of its repository."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cleats.toolsets.launch.drafting import api_overview, document_text, page_context
+from cleats.toolsets.launch.drafting.document_text import Section
+from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
+from cleats.toolsets.launch.drafting.page_context import PageContext
+from cleats.toolsets.launch.drafting.used_names import find_used_names
+from cleats.toolsets.launch.gates.page_text import is_negated
+from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
+
+STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
+"""Tags of code for new users, the best first."""
+
+MAX_FIRST_PROGRAM_LINES = 25
+"""Lines of a first program at most, if there is any shorter code."""
+
+MIN_OWN_PAGE_SNIPPETS = 6
+"""Pieces of code from which a section of a document gets a page of its own."""
+
+LOCATION_CLAIM_PATTERN = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
+"""A claim that only states the location of code."""
+
+
+def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
+    """Choose the simplest public code that covers the main entry point.
+
+    The main entry point is the public name that most of the code uses. Code that needs other packages,
+    or that imports nothing of the product, comes last.
+    """
+    candidates = [item for item in material.snippets if item.language == material.language]
+    usable = [item for item in candidates if page_context.is_short(item)] or candidates[:1]
+    uses = {item.snippet_id: _find_public_names(material, item) for item in usable}
+    counts: dict[str, int] = {}
+    for names in uses.values():
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+    main_name = max(counts, key=lambda name: counts[name], default="")
+
+    def rank_program(item: PageSnippet) -> tuple[Any, ...]:
+        lines = item.code.count("\n") + 1
+        kind = next((number for number, tag in enumerate(("readme", "example", "docs")) if tag in item.tags), 3)
+        return (
+            not uses[item.snippet_id] and "usage" not in item.tags,
+            len(item.dependencies) > 1,
+            not uses[item.snippet_id],
+            main_name not in uses[item.snippet_id],
+            kind > 1,
+            lines > MAX_FIRST_PROGRAM_LINES,
+            not set(STARTER_TAGS[:-1]) & set(item.tags),
+            kind,
+            lines < 3,
+        )
+
+    return min(usable, key=rank_program, default=None)
+
+
+def _find_public_names(material: LaunchMaterial, snippet: PageSnippet) -> frozenset[str]:
+    if material.language == "python":
+        return find_used_names(snippet.code) & frozenset(symbol["name"] for symbol in material.symbols)
+    words = set(re.findall(r"\w+", snippet.code))
+    return frozenset(symbol["name"] for symbol in material.symbols if symbol["name"].rpartition(".")[2] in words)
+
+
+def render_first_program(context: PageContext) -> str:
+    """Render the first program with the text of the section it comes from and the warnings of what it uses."""
+    material = context.material
+    program = choose_first_program(material)
+    if program is None:
+        return ""
+    return _render_with_warnings(material, [program])
+
+
+def find_first_section(material: LaunchMaterial) -> Section | None:
+    """Return the section of the documents that the first program comes from, if it is about getting started."""
+    program = choose_first_program(material)
+    for section in document_text.list_sections(material, "task", "introduction", "features", "install"):
+        snippets = document_text.list_section_snippets(material, section)
+        if program in snippets and len(snippets) <= MIN_OWN_PAGE_SNIPPETS and section["topic"] == "task":
+            return section
+    return None
+
+
+def render_next_steps_code(context: PageContext) -> str:
+    """Render the rest of the section that the first program comes from."""
+    material = context.material
+    section, program = find_first_section(material), choose_first_program(material)
+    if section is None or program is None:
+        return ""
+    return document_text.render_section(material, section, excluded_ids={program.snippet_id})
+
+
+def list_task_sections(material: LaunchMaterial) -> list[Section]:
+    """Return the sections that describe tasks, without the one that the page for beginners shows."""
+    first = find_first_section(material)
+    return [section for section in document_text.list_sections(material, "task") if section is not first]
+
+
+def has_own_page(material: LaunchMaterial, section: Section) -> bool:
+    """Return whether a section has so much code that it gets a page of its own."""
+    return len(document_text.list_section_snippets(material, section)) >= MIN_OWN_PAGE_SNIPPETS
+
+
+def render_tasks(context: PageContext) -> str:
+    """Render a section for each task of the documents, then for each example that none of them shows."""
+    material = context.material
+    program = choose_first_program(material)
+    shown_ids = {program.snippet_id} if program and "getting-started" in context.section else set()
+    child_pages = {page.title: page for page in context.children}
+    parts: list[str] = []
+    line_count = 80
+    above: tuple[str, int] | None = None  # the document and the level of the last heading
+    for section in list_task_sections(material):
+        child = child_pages.get(page_context.strip_markup(section["title"]))
+        body = document_text.render_section(material, section, excluded_ids=shown_ids, with_code=child is None)
+        if child is not None:
+            body = "\n\n".join(filter(None, [body.split("\n\n")[0], f"[{child.title}]({child.url}) has the code."]))
+        else:
+            snippets = document_text.list_section_snippets(material, section)
+            body = "\n\n".join(filter(None, [body, document_text.render_warnings(material, snippets)]))
+            shown_ids |= {snippet.snippet_id for snippet in snippets}
+        if not body or line_count + body.count("\n") > context.max_lines:
+            continue
+        is_below = above is not None and above[0] == section["path"] and section["level"] > above[1]
+        above = above if is_below else (section["path"], section["level"])
+        heading = "###" if is_below else "##"
+        parts.append(f"{heading} {section['title']}\n\n{body}")
+        line_count += body.count("\n") + 4
+    for workflow in material.workflows:
+        snippets = [
+            item
+            for item in find_workflow_snippets(material, workflow)
+            if item.snippet_id not in shown_ids and page_context.is_short(item) and "example" in item.tags
+        ][:1]
+        body = "\n\n".join(filter(None, [render_lead(context, workflow), _render_with_warnings(material, snippets)]))
+        if snippets and line_count + body.count("\n") <= context.max_lines:
+            shown_ids |= {item.snippet_id for item in snippets}
+            parts.append(f"## {workflow['title']}\n\n{body}")
+            line_count += body.count("\n") + 4
+    return "\n\n".join(parts) or _render_features_and_names(context)
+
+
+def _render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:
+    if not snippets:
+        return ""
+    code = page_context.render_snippets(*snippets)
+    return "\n\n".join(filter(None, [code, document_text.render_warnings(material, snippets)]))
+
+
+def _render_features_and_names(context: PageContext) -> str:
+    """Render the guide of a product without tasks: its features and its names."""
+    material = context.material
+    features = page_context.render_claims(context, material.list_group("key_features")[: context.max_items])
+    names = api_overview.render_symbols(material, material.symbols, context.max_items, "What it is")
+    parts = (("What it does", features), ("Names to begin with", names))
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
+
+
+def is_starter(workflow: Mapping[str, Any]) -> bool:
+    """Return True if a task is about getting started."""
+    return bool(set(STARTER_TAGS[:-1]) & {str(workflow["workflow_tag"]), *workflow["snippet_tags"]})
+
+
+def render_lead(context: PageContext, workflow: Mapping[str, Any]) -> str:
+    """Render the description of a task if its evidence supports it, else its claims.
+
+    Claims that only state the location of the code are left out, because the code shows it as well.
+    """
+    material = context.material
+    claim_ids = material.filter_stateable(workflow["claim_ids"])
+    informative_ids = [
+        claim_id for claim_id in claim_ids if not LOCATION_CLAIM_PATTERN.search(material.claims[claim_id]["claim_text"])
+    ]
+    if informative_ids or not claim_ids:
+        return page_context.render_claims(context, informative_ids[:4])
+    description = str(workflow.get("description") or "")
+    denies = is_negated(description) != is_negated(material.claims[claim_ids[0]]["claim_text"])
+    usable = description and "{{" not in description and not denies
+    return material.state_claim(claim_ids[0], description) if usable else ""
+
+
+def find_workflow_snippets(material: LaunchMaterial, workflow: Mapping[str, Any]) -> list[PageSnippet]:
+    """Return the code of a task, the best first."""
+    steps = workflow.get("steps", ())
+    by_id = material.snippets_by_id
+    step_snippets = [by_id[step["snippet_id"]] for step in steps if step.get("snippet_id") in by_id]
+    candidates = dict.fromkeys([*step_snippets, *material.find_snippets(workflow["snippet_tags"])])
+    product_snippets = [snippet for snippet in candidates if snippet.language == material.language]
+    return product_snippets or list(candidates)  # shell commands are shown only if there is no code
+
+
+def find_section_slug(section: Section) -> str:
+    """Return the slug of a section's page."""
+    return slugify_title(section["title"])
+
+
+def list_shown_claims(sections: Iterable[Section]) -> set[str]:
+    """Return the claims that the text of some sections states."""
+    return {part["claim_id"] for section in sections for part in section["parts"] if "claim_id" in part}

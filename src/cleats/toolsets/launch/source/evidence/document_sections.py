@@ -1,0 +1,210 @@
+"""Sections of the repository's own documents, as evidence in the order in which they are written.
+
+A section keeps its text, its lists, its tables and its code together, so that a page can show a task
+as its authors explain it. Each statement is a claim in the words of the document; sentences that
+speak of the project, praise it or cannot stand alone are left out.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from textwrap import dedent
+from typing import Any, Final
+
+from cleats.toolsets.launch.source.evidence.document_claims import clean_title, detect_block_language, slugify_title
+from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
+from cleats.toolsets.launch.source.text import documents, english
+from cleats.toolsets.launch.source.text.documents import Block
+from cleats.toolsets.launch.source.text.sentences import ProductSubject
+
+_TOPIC_PATTERNS: Final = {
+    topic: english.load_pattern(f"{topic}_section")
+    for topic in ("task", "unrelated", "troubleshooting", "install", "configuration", "limits", "features")
+}
+"""Patterns of headings by topic; the first that matches decides, and a section without one is a task."""
+
+_WARNING_PATTERN: Final = english.load_expression("warning")
+_REFERRING_START_PATTERN: Final = english.load_expression("referring_start")
+_DEVELOPER_COMMAND_PATTERN: Final = re.compile(
+    r"^\s*(?:\./|scripts/|git |make\b|tox\b|nox\b|pytest\b|pre-commit\b"
+    r"|python3? (?:setup\.py|-m (?:pytest|build|tox)))",
+    re.MULTILINE,
+)
+"""Commands for people who work on the product, not with it."""
+
+MAX_SECTIONS: Final = 60
+"""Sections read at most; more would be a book, which the repository already has."""
+
+MAX_SECTION_PARTS: Final = 60
+"""Parts of a section; the rest of a longer one is left to its document."""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionPart:
+    """A piece of a section: `text`, `item`, `row`, `header` (of a table), `note` or `code`."""
+
+    kind: str
+    reference: str
+    """The claim that states it, or the snippet."""
+    label: str = ""
+    """The strong words that an item begins with, or the kind of a note."""
+    depth: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        name = "snippet_id" if self.kind == "code" else "claim_id"
+        optional = {"label": self.label, "depth": self.depth}
+        return {"kind": self.kind, name: self.reference} | {key: value for key, value in optional.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSection:
+    """A section of a document, with its heading and its topic."""
+
+    section_id: str
+    title: str
+    topic: str
+    path: str
+    level: int
+    parts: list[SectionPart] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        parts = [part.as_json() for part in self.parts]
+        names = ("section_id", "title", "topic", "path", "level")
+        return {name: getattr(self, name) for name in names} | {"parts": parts}
+
+
+@dataclass(slots=True)
+class SectionReader:
+    """Reads the sections of one product's documents."""
+
+    ledger: ClaimLedger
+    subject: ProductSubject
+    sections: dict[str, DocumentSection] = field(default_factory=dict)
+    claimed_texts: set[str] = field(default_factory=set)
+
+    def read_document(self, blocks: Iterable[Block]) -> None:
+        """Add the sections of a document."""
+        section: DocumentSection | None = None
+        for block in blocks:
+            if block.kind == "heading":
+                section = self._open_section(block)
+            elif section is None and not self.sections:
+                section = self._open_section(replace(block, text=self.subject.name, section=()))
+            if section is not None and block.kind != "heading" and len(section.parts) < MAX_SECTION_PARTS:
+                section.parts.extend(self._read_parts(block))
+
+    def list_sections(self) -> list[DocumentSection]:
+        """Return the sections that say something, in the order of the documents."""
+        return [section for section in self.sections.values() if section.parts]
+
+    def _open_section(self, heading: Block) -> DocumentSection | None:
+        title = clean_heading(heading.text)
+        level = len(heading.section)
+        topic = self._find_topic(title, heading.section, level)
+        section_id = slugify_title(title)
+        if not section_id or topic == "unrelated" or len(self.sections) >= MAX_SECTIONS:
+            return None
+        if section_id in self.sections:
+            section_id = slugify_title(f"{clean_heading(heading.section[-1])} {title}") if heading.section else ""
+        if not section_id or section_id in self.sections:
+            return None
+        section = DocumentSection(section_id, title, topic, heading.path, level)
+        self.sections[section_id] = section
+        return section
+
+    def _find_topic(self, title: str, above: tuple[str, ...], level: int) -> str:
+        if not self.sections and level == 0:
+            return "introduction"
+        for heading in (title, *above[:0:-1]):  # the heading itself decides, then those above it, not the title
+            for topic, pattern in _TOPIC_PATTERNS.items():
+                if pattern.search(heading):
+                    return topic
+        return "task"
+
+    def _read_parts(self, block: Block) -> Iterator[SectionPart]:
+        if block.kind == "code":
+            language, code = read_code(block)
+            if code.strip() and not (language == "shell" and _DEVELOPER_COMMAND_PATTERN.search(code)):
+                yield SectionPart("code", documents.compute_snippet_id(language, code))
+        elif block.kind == "row":
+            cells = [cell.strip() for cell in block.text.split("|")]
+            if any(cells) and not block.html and "://" not in block.text:
+                kind = "header" if block.lead == "header" else "row"
+                yield SectionPart(kind, self._claim(block.text, block))
+        elif not block.html and not block.only_link and block.text:
+            for text in self._select_text(block):
+                label = block.lead if block.lead and (block.kind == "item" or _is_note(block)) else ""
+                kind = "item" if block.kind == "item" else "note" if _is_note(block) else "text"
+                yield SectionPart(kind, self._claim(text, block), label, max(0, block.depth - 1))
+
+    def _select_text(self, block: Block) -> list[str]:
+        """Return the text of a block in at most two pieces: its sentences, and one that leads to what follows."""
+        if block.kind == "item":
+            text = re.sub(r"[,;]$", "", block.text).strip()
+            is_whole = text.endswith((".", "?", ":"))
+            sentences = english.split_sentences(text) if is_whole else [text]
+        else:
+            sentences = english.split_sentences(block.text)
+            if sentences and not sentences[-1].endswith((".", "?", ":", "!")):
+                return []  # a caption or a label, not a sentence
+        kept: list[str] = []
+        was_dropped = False
+        for sentence in sentences:
+            refers_to_lost = was_dropped and _REFERRING_START_PATTERN.match(sentence)
+            was_dropped = bool(refers_to_lost) or not self._is_usable(sentence, is_item=block.kind == "item")
+            if not was_dropped:
+                kept.append(sentence)
+        leads = kept[-1:] if kept and kept[-1].endswith(":") and block.kind != "item" else []
+        body = kept[: len(kept) - len(leads)]
+        texts = [*([" ".join(body)] if body else []), *leads]
+        return [text for text in texts if text not in self.claimed_texts]
+
+    def _is_usable(self, sentence: str, *, is_item: bool) -> bool:
+        ending = "." if is_item and not sentence.endswith((".", "?", ":")) else ""
+        is_guess = english.is_speculative(sentence) and "should" not in sentence
+        if is_guess or not english.is_quotable(f"{sentence}{ending}", is_item=is_item):
+            return False
+        if _WARNING_PATTERN.search(sentence):
+            return True
+        return not english.is_unproven(sentence) and not english.is_strong_praise(sentence)
+
+    def _claim(self, text: str, block: Block) -> str:
+        self.claimed_texts.add(text)
+        is_readme = "/" not in block.path
+        citation = Citation.of_block(block, "readme_technical" if is_readme else "implementation_doc")
+        # A warning is quoted as it is written, which is no inference.
+        is_fact = True if _WARNING_PATTERN.search(text) else None
+        return self.ledger.add(text, "other", [citation], is_fact=is_fact)
+
+
+def clean_heading(text: str) -> str:
+    """Return a heading as a page can use it, also a question; "" for one that is code or in another script."""
+    name, mark, rest = text.partition(" --- ")
+    question = (rest if mark and "." in name else text).rstrip(" ?")  # `package.module --- What it is for`
+    title = clean_title(question)
+    return f"{title}?" if title and text.rstrip().endswith("?") else title
+
+
+def read_code(block: Block) -> tuple[str, str]:
+    """Return the language and the code of a block as the catalogue has it, without prompts and outputs."""
+    language = detect_block_language(block)
+    code = dedent(block.text)
+    if language == "python" and documents.is_session(code):
+        code = documents.extract_session_input(code)
+    elif language == "shell":
+        code = documents.extract_commands(code)
+    return language, code
+
+
+def read_sections(
+    ledger: ClaimLedger, subject: ProductSubject, blocks_by_path: Mapping[str, list[Block]]
+) -> list[DocumentSection]:
+    """Read the sections of the documents of a product, the readme first."""
+    reader = SectionReader(ledger, subject)
+    for blocks in blocks_by_path.values():
+        reader.read_document(blocks)
+    return reader.list_sections()
+
+
+def _is_note(block: Block) -> bool:
+    return block.lead.lower() in ("note", "warning", "important", "caution", "tip", "danger")
