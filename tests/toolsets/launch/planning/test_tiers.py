@@ -209,7 +209,7 @@ def test_a_name_is_described_only_in_words_that_its_claim_holds() -> None:
     assert text.splitlines()[0] == "| Name | What it is |"
     assert "| `kit.Name0(a)` | A thing of kind 0. <!-- claims: 0000" in text
     assert "unheard" not in text
-    assert "Also public, without a description in the source: `kit.Name2(a)`. <!-- claims:" in text
+    assert "Also public: `kit.Name2(a)`. <!-- claims:" in text
     assert render_symbols(material, symbols, 1, "x").count("claims:") == 1
 
 
@@ -253,7 +253,7 @@ def test_names_without_a_description_share_one_line_with_one_marker() -> None:
 
     text = render_symbols(material, symbols, 100, "What it is")
 
-    assert text.startswith("Public, without a description in the source: `kit.Name0(a)`, `kit.Name1(a)`, ")
+    assert text.startswith("Public: `kit.Name0(a)`, `kit.Name1(a)`, ")
     assert text.count("`kit.Name") == 30
     assert text.count("<!--") == 1
 
@@ -279,6 +279,4 @@ def test_words_of_a_name_do_not_prove_what_it_does() -> None:
     material.evidence["claims"][0]["claim_text"] = "`kit.wrap_text` is a public function of kit."
     named_symbol = {**material.symbols[0], "name": "kit.wrap_text", "summary": "Function that wraps text."}
 
-    assert render_symbols(material, [named_symbol], 10, "What it does").startswith(
-        "Public, without a description in the source: `kit.wrap_text`. <!--"
-    )
+    assert render_symbols(material, [named_symbol], 10, "What it does").startswith("Public: `kit.wrap_text`. <!--")

@@ -23,6 +23,9 @@ MIN_SUPPORTED_SHARE = 0.75
 MAX_SIGNATURE_CHARS = 80
 """The longest signature that fits into a table."""
 
+CLASS_LINES = 6
+"""Lines of a class on a page besides its members."""
+
 MAX_MEMBERS = 25
 """The most methods and properties of a class on a page; the source has the others."""
 
@@ -49,14 +52,17 @@ def split_errors(symbols: Sequence[Symbol]) -> tuple[list[Symbol], list[Symbol]]
 
 
 def render_symbols(material: LaunchMaterial, symbols: Iterable[Symbol], limit: int, heading: str) -> str:
-    """Render symbols as a table with their purpose; those without one as a list below it."""
+    """Render symbols as a table with their purpose; those without one, or beyond the limit, as a list below it."""
     stateable = [symbol for symbol in symbols if symbol.get("claim_id") in material.claims]
-    described = [symbol for symbol in stateable if describe_symbol(material, symbol)][:limit]
-    others = [symbol for symbol in stateable if not describe_symbol(material, symbol)][: limit - len(described)]
+    described = [symbol for symbol in stateable if describe_symbol(material, symbol)]
+    others = [symbol for symbol in stateable if symbol not in described]
+    described, beyond = described[:limit], described[limit:]
     rows = [_render_row(material, symbol) for symbol in described]
     blocks = ["\n".join([f"| Name | {heading} |", "| --- | --- |", *rows])] if rows else []
     if others:
-        blocks.append(_render_names(others, also=bool(rows)))
+        blocks.append(_render_names(others, "Also public" if rows else "Public"))
+    if beyond:
+        blocks.append(_render_names(beyond, "Also public"))
     return "\n\n".join(blocks)
 
 
@@ -65,17 +71,18 @@ def render_classes(material: LaunchMaterial, classes: Sequence[Symbol], limit: i
     simple = [symbol for symbol in classes if not _list_members(material, symbol) and not _list_notes(material, symbol)]
     blocks: list[str] = []
     row_count = 0
-    for symbol in classes:
+    for number, symbol in enumerate(classes, start=1):
         if symbol in simple or symbol.get("claim_id") not in material.claims:
             continue
         members = _list_members(material, symbol)
-        if row_count + len(members) > limit:
+        reserved = len(classes) - number + len(simple)  # every class has at least a row
+        if row_count + len(members) + CLASS_LINES + reserved > limit:
             simple.append(symbol)
             continue
         blocks.append(_render_class(material, symbol, members))
-        row_count += len(members) + 6
+        row_count += len(members) + CLASS_LINES
     return "\n\n".join(
-        filter(None, [*blocks, render_symbols(material, simple, max(limit - row_count, 10), "What it is")])
+        filter(None, [*blocks, render_symbols(material, simple, max(limit - row_count, 0), "What it is")])
     )
 
 
@@ -126,10 +133,10 @@ def _format_short_name(member: Symbol) -> str:
     return _format_name(member).removeprefix(f"{str(member['name']).rpartition('.')[0]}.")
 
 
-def _render_names(symbols: Sequence[Symbol], *, also: bool) -> str:
+def _render_names(symbols: Sequence[Symbol], lead: str) -> str:
     names = ", ".join(f"`{_format_name(symbol)}`" for symbol in symbols)
     marker = render_claim_marker(symbol["claim_id"] for symbol in symbols)
-    return f"{'Also public' if also else 'Public'}, without a description in the source: {names}. {marker}"
+    return f"{lead}: {names}. {marker}"
 
 
 def _list_members(material: LaunchMaterial, symbol: Symbol) -> list[Symbol]:

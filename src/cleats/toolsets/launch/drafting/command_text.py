@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cleats.toolsets.launch.drafting import document_text
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
@@ -13,7 +14,10 @@ Command = Mapping[str, Any]
 def render_commands(context: PageContext) -> str:
     """Render the commands that the installation provides, with the help that their source declares."""
     material = context.material
-    return "\n\n".join(filter(None, (_render_command(material, command) for command in list_commands(material))))
+    sections = document_text.list_sections(material, "command_line")
+    texts = [document_text.render_section(material, section) for section in sections]
+    texts += [_render_command(material, command) for command in list_commands(material)]
+    return "\n\n".join(filter(None, texts))
 
 
 def list_commands(material: LaunchMaterial) -> Sequence[Command]:

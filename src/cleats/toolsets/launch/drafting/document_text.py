@@ -84,7 +84,8 @@ def _is_shown(
 ) -> bool:
     if part["kind"] == "code":
         snippet = material.snippets_by_id.get(part["snippet_id"])
-        is_usable = snippet is not None and page_context.is_short(snippet)
+        # The page about the installation has the commands that install.
+        is_usable = snippet is not None and page_context.is_short(snippet) and "install" not in snippet.tags
         return with_code and is_usable and part["snippet_id"] not in excluded_ids
     return part["claim_id"] in material.claims and part["claim_id"] not in excluded_ids
 

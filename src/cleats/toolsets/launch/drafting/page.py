@@ -12,12 +12,13 @@ precedence.
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cleats.system import front_matter
 from cleats.toolsets.launch.drafting.page_context import PageContext
+from cleats.toolsets.launch.drafting.tasks import list_omitted_tasks
 from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.site import claim_markers, pages
 
@@ -130,6 +131,8 @@ class WrittenPage:
     claim_ids: tuple[str, ...]
     snippet_ids: tuple[str, ...]
     front: Mapping[str, Any]
+    omitted: Mapping[str, str] = field(default_factory=dict)
+    """The headings that the page leaves out, with the reasons."""
 
 
 def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
@@ -149,7 +152,21 @@ def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
         claim_ids=tuple(dict.fromkeys(item.claim_id for item in claim_markers.list_claim_markers(body))),
         snippet_ids=tuple(dict.fromkeys(ids_by_code[code] for code in shown_codes if code in ids_by_code)),
         front=front,
+        omitted=_explain_omissions(template, context, body),
     )
+
+
+def _explain_omissions(template: PageTemplate, context: PageContext, body: str) -> dict[str, str]:
+    """Return the headings of a template, and the tasks, that a page leaves out, with the reasons."""
+    shown_titles = {item.text for item in pages.list_headings(body)}
+    omitted: dict[str, str] = {}
+    for section in _split_sections(template.body.split("\n")):
+        heading = _HEADING_PATTERN.match(section[0]) if section else None
+        tokens = [token for line in section[1:] for token in TOKEN_PATTERN.findall(line)]
+        if heading and tokens and not TOKEN_PATTERN.search(heading[2]) and heading[2] not in shown_titles:
+            names = ", ".join(token.lower().replace("_", " ") for token in tokens)
+            omitted[heading[2]] = f"The repository has no material for it ({names})."
+    return omitted | (list_omitted_tasks(context) if "__WORKFLOWS__" in template.body else {})
 
 
 _TITLE_KEYS = frozenset({"linktitle", "link_title", "seotitle", "seo_title", "head_title", "heading"})

@@ -21,6 +21,11 @@ MAX_FIRST_PROGRAM_LINES = 25
 MIN_OWN_PAGE_SNIPPETS = 6
 """Pieces of code from which a section of a document gets a page of its own."""
 
+NO_ROOM_REASON = "The page would be longer than the budget of the run allows."
+
+MIN_TASK_CHARACTERS = 120
+"""Characters of a section at least, with its markers; less is a remark, not the description of a task."""
+
 LOCATION_CLAIM_PATTERN = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
 """A claim that only states the location of code."""
 
@@ -106,11 +111,21 @@ def has_own_page(material: LaunchMaterial, section: Section) -> bool:
 
 def render_tasks(context: PageContext) -> str:
     """Render a section for each task of the documents, then for each example that none of them shows."""
+    return "\n\n".join(_split_tasks(context)[0]) or _render_features_and_names(context)
+
+
+def list_omitted_tasks(context: PageContext) -> dict[str, str]:
+    """Return the titles of the tasks that the guide leaves out, with the reasons."""
+    return _split_tasks(context)[1]
+
+
+def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
     material = context.material
     program = choose_first_program(material)
     shown_ids = {program.snippet_id} if program and "getting-started" in context.section else set()
     child_pages = {page.title: page for page in context.children}
     parts: list[str] = []
+    omitted: dict[str, str] = {}
     line_count = 80
     above: tuple[str, int] | None = None  # the document and the level of the last heading
     for section in list_task_sections(material):
@@ -122,13 +137,16 @@ def render_tasks(context: PageContext) -> str:
             snippets = document_text.list_section_snippets(material, section)
             body = "\n\n".join(filter(None, [body, document_text.render_warnings(material, snippets)]))
             shown_ids |= {snippet.snippet_id for snippet in snippets}
-        if not body or line_count + body.count("\n") > context.max_lines:
+        if len(body) < MIN_TASK_CHARACTERS:
+            continue
+        if line_count + _count_lines(body) > context.max_lines:
+            omitted[section["title"]] = NO_ROOM_REASON
             continue
         is_below = above is not None and above[0] == section["path"] and section["level"] > above[1]
         above = above if is_below else (section["path"], section["level"])
         heading = "###" if is_below else "##"
         parts.append(f"{heading} {section['title']}\n\n{body}")
-        line_count += body.count("\n") + 4
+        line_count += _count_lines(body)
     for workflow in material.workflows:
         snippets = [
             item
@@ -136,11 +154,18 @@ def render_tasks(context: PageContext) -> str:
             if item.snippet_id not in shown_ids and page_context.is_short(item) and "example" in item.tags
         ][:1]
         body = "\n\n".join(filter(None, [render_lead(context, workflow), _render_with_warnings(material, snippets)]))
-        if snippets and line_count + body.count("\n") <= context.max_lines:
+        if snippets and line_count + _count_lines(body) > context.max_lines:
+            omitted[workflow["title"]] = NO_ROOM_REASON
+        elif snippets:
             shown_ids |= {item.snippet_id for item in snippets}
             parts.append(f"## {workflow['title']}\n\n{body}")
-            line_count += body.count("\n") + 4
-    return "\n\n".join(parts) or _render_features_and_names(context)
+            line_count += _count_lines(body)
+    return parts, omitted
+
+
+def _count_lines(body: str) -> int:
+    """Return the lines that a section adds to a page, with its heading and its entries in the list of evidence."""
+    return body.count("\n") + body.count("<!-- claims:") + 4
 
 
 def _render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:

@@ -132,13 +132,19 @@ def _split_symbols(symbols: Sequence[Symbol]) -> dict[str, list[Symbol]]:
 
 
 def _render_symbol_part(context: PageContext, symbols: Sequence[Symbol], part: str) -> str:
-    symbols = _split_symbols(symbols)[part]
+    # Each row has a line in the list of evidence, too. Classes get what the other parts leave for their members.
+    max_rows = context.max_rows // 2
+    parts = _split_symbols(symbols)
+    share = min(1.0, max_rows / max(1, len(symbols)))
+    limits = {name: round(share * len(rows)) for name, rows in parts.items()}
+    limits["classes"] = max_rows - sum(limits[name] for name in limits if name != "classes")
+    symbols, limit = parts[part], limits[part]
     if part == "classes":
-        return api_overview.render_classes(context.material, symbols, context.max_rows)
+        return api_overview.render_classes(context.material, symbols, limit)
     if part == "functions":
-        return api_overview.render_functions(context.material, symbols, context.max_rows)
+        return api_overview.render_functions(context.material, symbols, limit)
     heading = "What it means" if part == "errors" else "What it is"
-    return api_overview.render_symbols(context.material, symbols, context.max_rows, heading)
+    return api_overview.render_symbols(context.material, symbols, limit, heading)
 
 
 def _render_subject_part(context: PageContext, part: str) -> str:

@@ -58,18 +58,30 @@ def find_misspellings(name: str, text: str) -> list[str]:
 def _check_product_name(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
     name = get_product_name(site)
     for number, line in file.prose:
+        quoted_text = " ".join(
+            site.evidence[claim_id]["claim_text"] for claim_id in find_claim_ids(line) if claim_id in site.evidence
+        )
         for misspelling in find_misspellings(name, line):
+            if misspelling in _list_identifiers(site) or misspelling in quoted_text:
+                continue  # the name of the package, or the words of the repository
             yield WRONG_NAME.draft(f"the product is called {name!r}, not {misspelling!r}", file.path, number)
     for key in ("title", "description"):
         for misspelling in find_misspellings(name, str(file.front.get(key, ""))):
             yield WRONG_NAME.draft(f"the front matter key {key!r} says {misspelling!r} for {name!r}", file.path, 1)
 
 
+def _list_identifiers(site: LaunchSite) -> set[str]:
+    """Return the names by which commands and code refer to the product."""
+    distributions = site.facts.get("distribution", ())
+    return {name for item in distributions for name in (item["identifier"], *item.get("import_names", ()))}
+
+
 def fix_product_name(case: FixCase) -> FixResult:
     name = get_product_name(case.site)
 
     def correct_piece(piece: str) -> str:
-        for misspelling in sorted(set(find_misspellings(name, piece)), key=len, reverse=True):
+        misspellings = set(find_misspellings(name, piece)) - _list_identifiers(case.site)
+        for misspelling in sorted(misspellings, key=len, reverse=True):
             piece = re.sub(rf"(?<![\w./-]){re.escape(misspelling)}(?![\w/-]|\.\w)", name, piece)
         return piece
 

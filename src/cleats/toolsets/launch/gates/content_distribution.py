@@ -85,7 +85,10 @@ def _check_workflow_coverage(site: LaunchSite, file: PageFile) -> Iterator[Issue
     catalogue = index_snippets(site)
     snippets = (catalogue.get(normalize_code(fence.code), {}) for other in section_files for fence in other.fences)
     shown_tags = {tag for snippet in snippets for tag in snippet.get("tags", ())}
+    omitted_titles = {entry["heading"] for entry in file.plan.get("omitted_sections", ())}
     for workflow in site.facts.get("workflows", ()):
+        if workflow["title"] in omitted_titles:
+            continue
         names = (workflow["title"], workflow.get("name", ""))
         has_heading = any(name and name.casefold() in headings for name in names)
         is_shown = has_heading or bool(shown_tags & set(workflow.get("snippet_tags", ())))

@@ -65,7 +65,7 @@ def list_statements(file: PageFile) -> list[Statement]:
 
 
 def has_only_names(text: str) -> bool:
-    """Return whether a table row only names things: code and links, with hardly any other words."""
+    """Return whether a statement only names things: code and links, with hardly any other words."""
     remaining_text = _LINK_PATTERN.sub(" ", _CODE_SPAN_PATTERN.sub(" ", text))
     return len(re.findall(r"[^\W\d_]{2,}", remaining_text)) < 3
 

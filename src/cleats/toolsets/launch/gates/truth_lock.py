@@ -155,7 +155,8 @@ def _check_against_claims(
     # Names in code are looked up separately.
     prose = page_text.strip_markup(page_text.NAMED_CODE_PATTERN.sub(" ", statement.text))
     overlap = page_text.measure_overlap(prose, evidence_text, ignored=product_name, weigh=evidence.weigh_word)
-    if overlap < MIN_WORD_OVERLAP:
+    # A list of names states that they exist; each is looked up below.
+    if overlap < MIN_WORD_OVERLAP and not page_text.has_only_names(statement.text):
         yield DRIFTED_STATEMENT, "the statement does not say what its claim says"
     elif page_text.is_negated(statement.text) != page_text.is_negated(claimed_text):
         yield DRIFTED_STATEMENT, "the statement says the opposite of its claim"

@@ -19,12 +19,12 @@ from cleats.toolsets.launch.planning.planned_site import PlannedSite
 from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
 
 CLAIM_QUOTAS_BY_ROLE: Mapping[str, tuple[int, int]] = {
-    "landing": (1, 50),
-    "toc": (0, 40),
-    "comprehensive_guide": (0, 100),
-    "workflow_page": (0, 20),
-    "feature_showcase": (1, 20),
-    "troubleshooting": (1, 60),
+    "landing": (1, 100),
+    "toc": (0, 100),
+    "comprehensive_guide": (0, 400),
+    "workflow_page": (0, 100),
+    "feature_showcase": (1, 60),
+    "troubleshooting": (1, 200),
     "api_reference": (0, 500),
 }
 """The least and the most claims of a page, by role."""
@@ -184,6 +184,9 @@ class PagePlanner:
         return {
             **entry,
             "required_headings": list(written_page.headings),
+            "omitted_sections": [
+                {"heading": heading, "reason": reason} for heading, reason in written_page.omitted.items()
+            ],
             "required_claim_ids": list(written_page.claim_ids),
             "required_snippet_tags": sorted(
                 {tags_by_snippet[key][0] for key in written_page.snippet_ids if tags_by_snippet[key]}

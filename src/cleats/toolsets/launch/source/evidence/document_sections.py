@@ -6,7 +6,7 @@ speak of the project, praise it or cannot stand alone are left out.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import dedent
 from typing import Any, Final
@@ -17,10 +17,8 @@ from cleats.toolsets.launch.source.text import documents, english
 from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.sentences import ProductSubject
 
-_TOPIC_PATTERNS: Final = {
-    topic: english.load_pattern(f"{topic}_section")
-    for topic in ("task", "unrelated", "troubleshooting", "install", "configuration", "limits", "features")
-}
+_TOPICS: Final = "command_line task unrelated troubleshooting install configuration limits features"
+_TOPIC_PATTERNS: Final = {topic: english.load_pattern(f"{topic}_section") for topic in _TOPICS.split()}
 """Patterns of headings by topic; the first that matches decides, and a section without one is a task."""
 
 _WARNING_PATTERN: Final = english.load_expression("warning")
@@ -92,6 +90,12 @@ class SectionReader:
                 section = self._open_section(replace(block, text=self.subject.name, section=()))
             if section is not None and block.kind != "heading" and len(section.parts) < MAX_SECTION_PARTS:
                 section.parts.extend(self._read_parts(block))
+
+    def drop_sections_without_code(self, path: str) -> None:
+        """Drop the sections of a document that show no code; only a guide is read for its text alone."""
+        for section in [item for item in self.sections.values() if item.path == path]:
+            if not any(part.kind == "code" for part in section.parts):
+                del self.sections[section.section_id]
 
     def list_sections(self) -> list[DocumentSection]:
         """Return the sections that say something, in the order of the documents."""
@@ -197,12 +201,17 @@ def read_code(block: Block) -> tuple[str, str]:
 
 
 def read_sections(
-    ledger: ClaimLedger, subject: ProductSubject, blocks_by_path: Mapping[str, list[Block]]
+    ledger: ClaimLedger, subject: ProductSubject, blocks_by_path: Mapping[str, list[Block]], guide_paths: Container[str]
 ) -> list[DocumentSection]:
-    """Read the sections of the documents of a product, the readme first."""
+    """Read the sections of the documents of a product, the readme first.
+
+    Of documents that are neither overviews nor guides, only sections with code are read.
+    """
     reader = SectionReader(ledger, subject)
-    for blocks in blocks_by_path.values():
+    for path, blocks in blocks_by_path.items():
         reader.read_document(blocks)
+        if path not in guide_paths:
+            reader.drop_sections_without_code(path)
     return reader.list_sections()
 
 

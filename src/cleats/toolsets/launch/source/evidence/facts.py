@@ -73,7 +73,9 @@ def build_facts(
             found_formats = claim_writer.claim_formats(tree, sources.surface, [item for item in packages if item])
         api_claim_ids = claim_writer.claim_api(sources.surface)
     examples, workflows = _collect_workflows(sources, ledger)
-    sections = document_sections.read_sections(ledger, subject, sources.task_documents)
+    sections = document_sections.read_sections(
+        ledger, subject, sources.task_documents, sources.blocks.keys() | sources.guides.keys()
+    )
     facts |= {
         "positioning": _describe_positioning(sources, ledger, summary),
         "claims": [claim.as_fact() for claim in ledger.claims],
