@@ -99,7 +99,7 @@ def test_the_least_configuration_gets_everything_else_by_default() -> None:
 
     assert config["profile"] == "aspose"
     assert config["product_slug"] == "3d"
-    assert config["product_name"] == "Aspose.3D FOSS for Python"
+    assert "product_name" not in config, "the repository is not the one of the registry"
     assert config["locales"] == ["en"]
     assert config["layout_mode"] == "auto"
     assert config["allow_inference"] is False
@@ -208,6 +208,13 @@ def test_every_fault_is_named_by_its_json_pointer(changes: dict[str, Any], path:
     assert path in list_faults(**changes)
 
 
+def test_the_naming_scheme_of_a_profile_is_for_the_repositories_of_its_registry() -> None:
+    listed_url = "https://github.com/aspose-3d-foss/Aspose.3D-FOSS-for-Python"
+
+    assert normalise_run_config(github_repo_url=listed_url)["product_name"] == "Aspose.3D FOSS for Python"
+    assert "product_name" not in normalise_run_config(github_repo_url=f"{listed_url}-fork")
+
+
 def test_all_faults_are_told_at_once() -> None:
     assert set(list_faults(github_ref="x", colour="red")) == {"/colour", "/github_ref"}
 
@@ -215,7 +222,6 @@ def test_all_faults_are_told_at_once() -> None:
 def test_another_profile_has_its_own_families_sections_and_layout() -> None:
     config = normalise_run_config(profile="plain", family="greetings", required_sections=["docs"])
 
-    assert config["product_name"] == "greetings"
     assert config["allowed_paths"] == ["content/docs/greetings"]
     assert "/required_sections/0" in list_faults(profile="plain", family="greetings")
     assert "/layout_mode" in list_faults(profile="plain", family="x", required_sections=["docs"], layout_mode="v2")

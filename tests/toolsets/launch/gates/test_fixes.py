@@ -11,7 +11,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.model import FileRemoval, FixCase
+from cleats.toolsets.launch.gates.model import FileRemoval, FixCase, apply_fix_rule
 from cleats.toolsets.launch.gates.page_text import edit_around, find_unknown_commands, remove_lines
 from cleats.toolsets.launch.gates.registry import run_gate
 from cleats.toolsets.launch.gates.site import LaunchSite, WorktreeChange
@@ -35,6 +35,7 @@ from tests.support.gates import (
     GUIDE_PATH,
     INSTALLATION_PATH,
     PAGE_TEXTS,
+    REFERENCE_PATH,
     START_PATH,
     STORES_CLAIM_ID,
     TOC_PATH,
@@ -101,7 +102,7 @@ def fix_issues(launch: GateRun, code: str) -> tuple[str | None, list[Issue], lis
     issue = before[0]
     text = launch.read_file(issue.path) if (launch.job.site / issue.path).exists() else None
     page_issues = [candidate for candidate in before if candidate.path == issue.path]
-    answer = FIX_RULES[code](FixCase(build_site(launch), issue, page_issues, text))
+    answer = apply_fix_rule(FIX_RULES[code], FixCase(build_site(launch), issue, page_issues, text))
     assert not isinstance(answer, FileRemoval)
     fence = WorktreeGuard(launch.job.site, launch.job.config["allowed_paths"])
     apply_bundle({"patches": build_patches(issue.path, text, answer)}, fence)
@@ -172,8 +173,8 @@ PAGE_DEFECTS = [
     PageDefect("GATE_LINT_TRAILING_SPACE", GUIDE_PATH, "## Export", "## Export ", "## Export\n"),
     PageDefect("GATE_LINT_TAB", GUIDE_PATH, "![The", "A\tB.\n\n![The", "A   B."),
     PageDefect("GATE_LINT_BLANK_LINES", GUIDE_PATH, "## Export\n", "## Export\n\n\n", "## Export\n\n- "),
-    PageDefect("GATE_LINT_FINAL_NEWLINE", GUIDE_PATH, "logo.svg)\n", "logo.svg)", "logo.svg)\n"),
-    PageDefect("GATE_LINT_FINAL_NEWLINE", GUIDE_PATH, "logo.svg)\n", "logo.svg)\n\n\n", "logo.svg)\n"),
+    PageDefect("GATE_LINT_FINAL_NEWLINE", REFERENCE_PATH, "guide/).\n", "guide/).", "guide/).\n"),
+    PageDefect("GATE_LINT_FINAL_NEWLINE", REFERENCE_PATH, "guide/).\n", "guide/).\n\n\n", "guide/).\n"),
     PageDefect("GATE_LINT_LINE_ENDS", GUIDE_PATH, "## Export\n", "## Export\r\n", "## Export\n"),
     PageDefect("GATE_LINT_BYTE_ORDER", GUIDE_PATH, "---\ntitle", "\ufeff---\ntitle", "---\ntitle"),
     PageDefect("GATE_LINT_HEADING_SPACE", GUIDE_PATH, "## Export\n\n", "## Export\n", "## Export\n\n- "),
@@ -223,7 +224,8 @@ PAGE_DEFECTS = [
         f"{STORES_STATEMENT}\n- It flies.\n  Far.",
         f"{STORES_STATEMENT}\n\n```",
     ),
-    PageDefect("GATE_TRUTH_UNKNOWN_CLAIM", START_PATH, STORES_CLAIM_ID, "e" * 8, STORES_STATEMENT),
+    PageDefect("GATE_TRUTH_UNKNOWN_CLAIM", START_PATH, f": {STORES_CLAIM_ID}", ": eeeeeeee", STORES_STATEMENT),
+    PageDefect("GATE_TRUTH_LIST", START_PATH, f"{STORES_CLAIM_ID} README.md:4\n", "", f"{STORES_CLAIM_ID} README.md:4"),
     PageDefect(
         "GATE_TRUTH_UNKNOWN_CLAIM",
         START_PATH,

@@ -73,6 +73,8 @@ TRUTH_CASES: list[tuple[str, list[str]]] = [
     ("Here it is. It can do all of it.", ["SENTENCE"]),
     ("The package runs anywhere.", ["SENTENCE"]),
     ("This page shows what Shelf.Kit is.", []),
+    (f"Also public: `Shelf`. <!-- claims: {STORES_CLAIM_ID} -->", ["NAME"]),
+    (f"Also public: `shelf.index`, `ordered`. <!-- claims: {STORES_CLAIM_ID} -->", []),
     ("Version 2.5 holds 4000 records.", ["FIGURE"]),
     ("Version `2.5` is at <https://example.org/2.5>.", []),
     ("| Name | What |\n| --- | --- |\n| `a` | It keeps all of the records. |", ["UNMARKED+2"]),
@@ -408,8 +410,8 @@ def test_what_the_plan_promises_is_on_the_page(tmp_path: Path) -> None:
     launch = create_gate_run(tmp_path, artifacts={"page_plan.json": document})
 
     assert launch.list_issues("content_distribution") == [
-        ("GATE_CONTENT_SNIPPET", GUIDE_PATH, 0),
         ("GATE_CONTENT_CLAIM", GUIDE_PATH, 0),
+        ("GATE_CONTENT_SNIPPET", GUIDE_PATH, 0),
         ("GATE_CONTENT_CLAIM", START_PATH, 0),
     ]
 

@@ -210,7 +210,7 @@ def test_a_name_is_described_only_in_words_that_its_claim_holds() -> None:
     assert "| `kit.Name0(a)` | A thing of kind 0. <!-- claims: 0000" in text
     assert "unheard" not in text
     assert "Also public: `kit.Name2(a)`. <!-- claims:" in text
-    assert render_symbols(material, symbols, 1, "x").count("claims:") == 1
+    assert render_symbols(material, symbols, 1, "x").count("| `kit") == 1
 
 
 def test_a_description_begins_with_a_capital_unless_it_begins_with_a_name() -> None:

@@ -139,7 +139,7 @@ def create_editor(job: WorkerJob) -> PageEditor | None:
         return None
     budgets = job.config["budgets"]
     return PageEditor(
-        str(job.read_json("product_facts.json")["product_name"]),
+        job.product_name,
         ModelClient(
             endpoints=model_endpoints,
             decoding=llm_config.get("decoding", {}),

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.runs.issues import Issue, Severity
+from cleats.toolsets.launch.site.claim_markers import parse_evidence_list, refresh_evidence_list
 
 
 class FileRemoval(Enum):
@@ -123,3 +124,11 @@ class Gate:
     tools: tuple[str, ...] = ()
     reads_pages: bool = False
     """Whether the gate judges pages line by line, and only lines that the launch wrote."""
+
+
+def apply_fix_rule(fix: FixRule, case: FixCase) -> FixResult:
+    """Apply a rule to a file, and keep the list of evidence of a page in step with its statements."""
+    answer = fix(case)
+    if isinstance(answer, str) and parse_evidence_list(answer).line:
+        return refresh_evidence_list(answer, case.site.evidence, str(case.site.config["github_ref"]))
+    return answer

@@ -81,6 +81,13 @@ class WorkerJob:
         """The checkout of the site, which only `apply` changes."""
         return RunFolder(self.root).site
 
+    @property
+    def product_name(self) -> str:
+        """The name of the product: the configured one, or the one that the repository uses."""
+        name = self.config.get("product_name") or self.config.get("product_slug", "")
+        facts = self.read_json("product_facts.json") if self.has_artifact("product_facts.json") else {}
+        return str(facts.get("product_name") or name)
+
     def has_artifact(self, name: str) -> bool:
         """Return whether an artifact exists, written by an earlier step or by this job."""
         return name in self.outputs or name in self.inputs

@@ -87,8 +87,11 @@ def parse_evidence_list(body: str, first_line: int = 1) -> EvidenceList:
 
 def strip_evidence_list(text: str) -> str:
     """Return a page without its list of evidence."""
-    stripped = _LIST_PATTERN.sub("", text)
-    return text if stripped == text else f"{stripped.rstrip()}\n"
+    match = _LIST_PATTERN.search(text)
+    if match is None:
+        return text
+    following = text[match.end() :].lstrip("\n")  # a person may have added something below the list
+    return f"{text[: match.start()].rstrip()}\n{following}"
 
 
 def format_places(claim: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system import front_matter
 from cleats.toolsets.launch.gates import registry
-from cleats.toolsets.launch.gates.model import FileRemoval, FixCase, FixResult, FixRule
+from cleats.toolsets.launch.gates.model import FileRemoval, FixCase, FixResult, FixRule, apply_fix_rule
 from cleats.toolsets.launch.gates.secrets import find_secrets
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.gates.worktree import MANUAL_EDIT, find_edited_files, restore_file
@@ -22,7 +22,6 @@ from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site.claim_markers import parse_evidence_list, refresh_evidence_list
 from cleats.toolsets.launch.workers.validate import get_base_commit, survey_site
 
 
@@ -96,10 +95,7 @@ async def _apply_rule(
         return issue.error_code, None
     place = (issue.error_code, issue.path)
     siblings = [sibling for sibling in _list_open_issues(report) if (sibling.error_code, sibling.path) == place]
-    answer = fix(FixCase(site, issue, siblings, before))
-    if isinstance(answer, str) and parse_evidence_list(answer).line:  # the fix may have removed a statement
-        answer = refresh_evidence_list(answer, site.evidence, str(site.config["github_ref"]))
-    return issue.error_code, answer
+    return issue.error_code, apply_fix_rule(fix, FixCase(site, issue, siblings, before))
 
 
 def _render_report(issue: Issue, rule: str, before: str | None, answer: FixResult, new_patches: list[SitePatch]) -> str:

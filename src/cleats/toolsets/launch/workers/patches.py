@@ -162,8 +162,7 @@ async def run_link(job: WorkerJob) -> Mapping[str, Any]:
         job.write_on_failure("patch_conflicts.json", {"schema_version": "1.0", "conflicts": conflict_documents})
         raise patches.make_conflict_error(patch_conflicts)
     job.write("patch_bundle.json", bundle)
-    name = str(job.read_json("product_facts.json")["product_name"])
-    job.write("reports/diff_report.md", render_diff_report(bundle, fence, name))
+    job.write("reports/diff_report.md", render_diff_report(bundle, fence, job.product_name))
     return {"patches": len(bundle["patches"])}
 
 

@@ -111,7 +111,7 @@ def _collect_template_values(job: WorkerJob, files: Sequence[ChangedFile]) -> di
     return {
         "run_id": job.run_id,
         "product_slug": job.config["product_slug"],
-        "product_name": job.read_json("product_facts.json")["product_name"],
+        "product_name": job.product_name,
         "family": job.config["family"],
         "platform": job.config["target_platform"],
         "repo_url": redact_url(job.config["github_repo_url"]),
