@@ -172,7 +172,7 @@ def make_symbol(
 def make_members(
     declarations: Iterable[Declaration], owner: str, clean_doc: DocCleaner, separator: str = "."
 ) -> tuple[Symbol, ...]:
-    """Return methods and properties as members of a class, overloads as one: the first with documentation."""
+    """Return the members of a class, methods first; overloads are one member, the first with documentation."""
     by_name: dict[str, Declaration] = {}
     for declaration in declarations:
         known = by_name.get(declaration.own_name)
@@ -185,7 +185,7 @@ def make_members(
             "property" if declaration.kind == "property" else "method",
             clean_doc,
         )
-        for own_name, declaration in by_name.items()
+        for own_name, declaration in sorted(by_name.items(), key=lambda item: item[1].kind == "property")
     )
 
 
