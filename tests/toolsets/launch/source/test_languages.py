@@ -122,3 +122,8 @@ def test_a_release_named_by_the_readme_is_the_evidence_of_an_unreleased_manifest
     assert claim["claim_text"] == "Add Kettle to a Maven or Gradle project as the dependency `org.tea:kettle`."
     assert ("README.md", 7) in {(item["path"], item["start_line"]) for item in claim["citations"]}
     assert "The version of Kettle in this repository is 2.0.0-SNAPSHOT." in list_claim_texts(built)
+
+
+@pytest.mark.parametrize(("folder", "name"), [("go", "kettle"), ("java", "Kettle"), ("gradle", "tea-kettle")])
+def test_a_package_is_called_by_the_last_part_of_its_name(folder: str, name: str) -> None:
+    assert read_package(PACKAGES_FOLDER / folder, PLATFORMS_BY_FOLDER.get(folder, folder)).subject.name == name
