@@ -72,13 +72,13 @@ def _iter_module_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
         return
     by_path: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for symbol in material.symbols:
-        if describe_symbol(material, symbol):
-            by_path[symbol["path"]].append(symbol)
+        by_path[symbol["path"]].append(symbol)
     names = {module["path"]: module["name"] for module in material.facts["api_surface_summary"]["modules"]}
     for path, symbols in sorted(by_path.items()):
         name = str(names.get(path, ""))
         is_private = any(part.startswith("_") for part in name.split("."))
-        if len(symbols) < MIN_MODULE_NAMES or is_private or not slugify_title(name):
+        described_count = sum(bool(describe_symbol(material, symbol)) for symbol in symbols)
+        if described_count < MIN_MODULE_NAMES or is_private or not slugify_title(name):
             continue
         subject = PageSubject(name, name, symbols=tuple(symbols))
         yield PageCandidate("reference", slugify_title(name), "api_reference", 2, len(symbols), subject)
