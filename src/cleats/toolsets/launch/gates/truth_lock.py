@@ -152,7 +152,8 @@ def _check_against_claims(
 ) -> Iterator[tuple[IssueKind, str]]:
     text = page_text.strip_markup(statement.text)
     claimed_text = " ".join(claim["claim_text"] for claim in claims)
-    evidence_text = "\n".join([claimed_text, *(evidence.read_sources(claim) for claim in claims)])
+    sources = (evidence.read_sources(claim) for claim in claims)
+    evidence_text = "\n".join([claimed_text, page_text.strip_markup(claimed_text), *sources])
     product_name = str(site.facts.get("product_name", ""))
     # Names in code are looked up separately.
     prose = page_text.strip_markup(page_text.NAMED_CODE_PATTERN.sub(" ", statement.text))

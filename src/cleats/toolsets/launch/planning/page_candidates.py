@@ -75,11 +75,11 @@ def _iter_module_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
         return  # the overview is the page of the only module
     by_name: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for symbol in material.symbols:
-        if describe_symbol(material, symbol):
-            by_name[names.get(symbol["path"], "")].append(symbol)
+        by_name[names.get(symbol["path"], "")].append(symbol)
     for name, symbols in sorted(by_name.items()):
         is_private = any(part.startswith("_") for part in name.split("."))
-        if len(symbols) < MIN_MODULE_NAMES or is_private or not slugify_title(name):
+        described_count = sum(bool(describe_symbol(material, symbol)) for symbol in symbols)
+        if described_count < MIN_MODULE_NAMES or is_private or not slugify_title(name):
             continue
         subject = PageSubject(name, name, symbols=tuple(symbols))
         yield PageCandidate("reference", slugify_title(name), "api_reference", 2, len(symbols), subject)
