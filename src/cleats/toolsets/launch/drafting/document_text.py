@@ -52,6 +52,23 @@ def render_statements(material: LaunchMaterial, sections: Iterable[Section], *, 
     return "\n\n".join(text for text in texts if text)
 
 
+def render_topic(material: LaunchMaterial, topic: str, max_lines: int) -> str:
+    """Render the sections of the documents about a topic, each with its heading, as far as there is room."""
+    texts: list[str] = []
+    line_count = 0
+    for section in list_sections(material, topic):
+        body = render_section(material, section)
+        line_count += count_lines(body)
+        if body and line_count <= max_lines:
+            texts.append(f"### {section['title']}\n\n{body}" if texts else body)
+    return "\n\n".join(texts)
+
+
+def count_lines(body: str) -> int:
+    """Return the lines that a section adds to a page, with its heading and its entries in the list of evidence."""
+    return body.count("\n") + body.count("<!-- claims:") + 4
+
+
 def render_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:
     """Render the warnings of the public names that code uses, each in the words of its documentation."""
     lines = [

@@ -15,6 +15,7 @@ from cleats.toolsets.launch.gates.page_text import find_unknown_commands
 from cleats.toolsets.launch.gates.secrets import find_secrets
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
+from cleats.toolsets.launch.source.languages import resolve_code_language
 
 _SHORTCODE_PATTERN = re.compile(r"\{\{")
 _RANKED_TAGS = ("example", "readme", "doc")
@@ -113,8 +114,7 @@ class LaunchMaterial:
     @property
     def language(self) -> str:
         """The language of the product's own code."""
-        platform = str(self.config.get("target_platform", ""))
-        return {"dotnet": "csharp"}.get(platform, platform)
+        return resolve_code_language(str(self.config.get("target_platform", "")))
 
     def find_snippets(self, tags: Iterable[str], language: str = "") -> list[PageSnippet]:
         """Return the snippets with any of these tags, the best first."""

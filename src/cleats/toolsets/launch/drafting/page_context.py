@@ -52,6 +52,11 @@ class PageContext:
         return MAX_ITEMS_BY_TIER[self.tier]
 
     @property
+    def max_topic_lines(self) -> int:
+        """The most lines of a topic of the documents, which is one part of a page among others."""
+        return self.max_lines // 4
+
+    @property
     def max_rows(self) -> int:
         """The most rows of all tables of a page together, with room for other text."""
         return max(10, self.max_lines - 120)

@@ -10,6 +10,7 @@ from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
 from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.drafting.used_names import find_used_names
 from cleats.toolsets.launch.gates.page_text import is_negated
+from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
 
 STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
@@ -20,6 +21,11 @@ MAX_FIRST_PROGRAM_LINES = 25
 
 MIN_OWN_PAGE_SNIPPETS = 6
 """Pieces of code from which a section of a document gets a page of its own."""
+
+_SHOWN_TOPICS = ("configuration", "troubleshooting")
+"""Topics that a page shows besides the tasks."""
+
+_IMPORT_LINE_PATTERN = re.compile(r"\s*(?:import|from|use|using|(?:const|let|var)\b.*\brequire\(|\")")
 
 NO_ROOM_REASON = "The page would be longer than the budget of the run allows."
 
@@ -36,7 +42,7 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
     The main entry point is the public name that most of the code uses. Code that needs other packages,
     or that imports nothing of the product, comes last.
     """
-    candidates = [item for item in material.snippets if item.language == material.language]
+    candidates = [item for item in material.snippets if is_compatible_language(item.language, material.language)]
     usable = [item for item in candidates if page_context.is_short(item)] or candidates[:1]
     uses = {item.snippet_id: _find_public_names(material, item) for item in usable}
     counts: dict[str, int] = {}
@@ -54,6 +60,7 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
             not uses[item.snippet_id],
             main_name not in uses[item.snippet_id],
             kind > 1,
+            not _imports_product(material, item),
             lines > MAX_FIRST_PROGRAM_LINES,
             not set(STARTER_TAGS[:-1]) & set(item.tags),
             kind,
@@ -63,11 +70,20 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
     return min(usable, key=rank_program, default=None)
 
 
+def _imports_product(material: LaunchMaterial, snippet: PageSnippet) -> bool:
+    """Return whether code has a line that imports the product, in the way of any of the languages."""
+    names = [name for item in material.facts.get("distribution", ()) for name in item.get("import_names", ())]
+    import_lines = [line for line in snippet.code.split("\n") if _IMPORT_LINE_PATTERN.match(line)]
+    return any(name in line for line in import_lines for name in names)
+
+
 def _find_public_names(material: LaunchMaterial, snippet: PageSnippet) -> frozenset[str]:
     if material.language == "python":
         return find_used_names(snippet.code) & frozenset(symbol["name"] for symbol in material.symbols)
     words = set(re.findall(r"\w+", snippet.code))
-    return frozenset(symbol["name"] for symbol in material.symbols if symbol["name"].rpartition(".")[2] in words)
+    return frozenset(
+        symbol["name"] for symbol in material.symbols if re.split(r"\W+", symbol["name"].rstrip("!"))[-1] in words
+    )
 
 
 def render_first_program(context: PageContext) -> str:
@@ -126,7 +142,8 @@ def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
     child_pages = {page.title: page for page in context.children}
     parts: list[str] = []
     omitted: dict[str, str] = {}
-    line_count = 80
+    topics = (document_text.render_topic(material, topic, context.max_topic_lines) for topic in _SHOWN_TOPICS)
+    line_count = 80 + sum(map(document_text.count_lines, topics))
     above: tuple[str, int] | None = None  # the document and the level of the last heading
     for section in list_task_sections(material):
         child = child_pages.get(page_context.strip_markup(section["title"]))
@@ -139,14 +156,14 @@ def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
             shown_ids |= {snippet.snippet_id for snippet in snippets}
         if len(body) < MIN_TASK_CHARACTERS:
             continue
-        if line_count + _count_lines(body) > context.max_lines:
+        if line_count + document_text.count_lines(body) > context.max_lines:
             omitted[section["title"]] = NO_ROOM_REASON
             continue
         is_below = above is not None and above[0] == section["path"] and section["level"] > above[1]
         above = above if is_below else (section["path"], section["level"])
         heading = "###" if is_below else "##"
         parts.append(f"{heading} {section['title']}\n\n{body}")
-        line_count += _count_lines(body)
+        line_count += document_text.count_lines(body)
     for workflow in material.workflows:
         snippets = [
             item
@@ -154,18 +171,13 @@ def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
             if item.snippet_id not in shown_ids and page_context.is_short(item) and "example" in item.tags
         ][:1]
         body = "\n\n".join(filter(None, [render_lead(context, workflow), _render_with_warnings(material, snippets)]))
-        if snippets and line_count + _count_lines(body) > context.max_lines:
+        if snippets and line_count + document_text.count_lines(body) > context.max_lines:
             omitted[workflow["title"]] = NO_ROOM_REASON
         elif snippets:
             shown_ids |= {item.snippet_id for item in snippets}
             parts.append(f"## {workflow['title']}\n\n{body}")
-            line_count += _count_lines(body)
+            line_count += document_text.count_lines(body)
     return parts, omitted
-
-
-def _count_lines(body: str) -> int:
-    """Return the lines that a section adds to a page, with its heading and its entries in the list of evidence."""
-    return body.count("\n") + body.count("<!-- claims:") + 4
 
 
 def _render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:

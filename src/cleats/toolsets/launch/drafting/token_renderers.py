@@ -241,13 +241,7 @@ def _render_limitations(context: PageContext) -> str:
 
 
 def _render_topic(context: PageContext, topic: str) -> str:
-    """Render the sections of the documents about a topic, each with its heading."""
-    material = context.material
-    texts: list[str] = []
-    for section in document_text.list_sections(material, topic):
-        if body := document_text.render_section(material, section):
-            texts.append(f"### {section['title']}\n\n{body}" if len(section["parts"]) and texts else body)
-    return "\n\n".join(texts)
+    return document_text.render_topic(context.material, topic, context.max_topic_lines)
 
 
 def _render_links(linked_pages: Sequence[LinkedPage]) -> str:

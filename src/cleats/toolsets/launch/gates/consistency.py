@@ -73,7 +73,10 @@ def _check_product_name(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft
 def _list_identifiers(site: LaunchSite) -> set[str]:
     """Return the names by which commands and code refer to the product."""
     distributions = site.facts.get("distribution", ())
-    return {name for item in distributions for name in (item["identifier"], *item.get("import_names", ()))}
+    surface = site.facts.get("api_surface_summary", {})
+    symbols = (symbol["name"] for kind in ("classes", "functions", "constants") for symbol in surface.get(kind, ()))
+    names = {name for item in distributions for name in (item["identifier"], *item.get("import_names", ()))}
+    return names | {re.split(r"\.|::", symbol)[-1] for symbol in symbols}
 
 
 def fix_product_name(case: FixCase) -> FixResult:

@@ -153,7 +153,8 @@ def _check_against_claims(
 ) -> Iterator[tuple[IssueKind, str]]:
     text = page_text.strip_markup(statement.text)
     claimed_text = " ".join(claim["claim_text"] for claim in claims)
-    evidence_text = "\n".join([claimed_text, *(evidence.read_sources(claim) for claim in claims)])
+    sources = (evidence.read_sources(claim) for claim in claims)
+    evidence_text = "\n".join([claimed_text, page_text.strip_markup(claimed_text), *sources])
     product_name = str(site.facts.get("product_name", ""))
     # Names in code are looked up separately.
     prose = page_text.strip_markup(page_text.NAMED_CODE_PATTERN.sub(" ", statement.text))
@@ -161,7 +162,7 @@ def _check_against_claims(
     # A list of names states that they exist; each is looked up below.
     if overlap < MIN_WORD_OVERLAP and not _NAME_LIST_PATTERN.fullmatch(statement.text):
         yield DRIFTED_STATEMENT, "the statement does not say what its claim says"
-    elif page_text.is_negated(statement.text) != page_text.is_negated(claimed_text):
+    elif _is_contradiction(statement.text, claimed_text):
         yield DRIFTED_STATEMENT, "the statement says the opposite of its claim"
     for number in sorted(page_text.find_numbers(text) - page_text.find_numbers(evidence_text)):
         yield UNKNOWN_FIGURE, f"the figure {number} is not in the evidence of the statement"
@@ -172,6 +173,13 @@ def _check_against_claims(
     is_speculative = SPECULATION_PATTERN.search(text) and not SPECULATION_PATTERN.search(evidence_text)
     if is_speculative and not site.config.get("allow_inference", False):
         yield SPECULATIVE_STATEMENT, "the statement is a guess, and this launch does not allow inference"
+
+
+def _is_contradiction(statement: str, claimed_text: str) -> bool:
+    """Return whether only one of two texts denies something; a list of names without a negation says nothing else."""
+    is_negated = page_text.is_negated(statement)
+    is_list = page_text.has_only_names(statement) and not is_negated
+    return not is_list and is_negated != page_text.is_negated(claimed_text)
 
 
 def _check_unmarked(

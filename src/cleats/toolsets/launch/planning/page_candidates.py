@@ -70,15 +70,16 @@ def _iter_task_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
 def _iter_module_pages(material: LaunchMaterial) -> Iterator[PageCandidate]:
     if len(material.symbols) < MIN_SPLIT_API_NAMES:
         return
-    by_path: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    names = {module["path"]: str(module["name"]) for module in material.facts["api_surface_summary"]["modules"]}
+    if len(set(names.values())) < 2:
+        return  # the overview is the page of the only module
+    by_name: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for symbol in material.symbols:
-        if describe_symbol(material, symbol):
-            by_path[symbol["path"]].append(symbol)
-    names = {module["path"]: module["name"] for module in material.facts["api_surface_summary"]["modules"]}
-    for path, symbols in sorted(by_path.items()):
-        name = str(names.get(path, ""))
+        by_name[names.get(symbol["path"], "")].append(symbol)
+    for name, symbols in sorted(by_name.items()):
         is_private = any(part.startswith("_") for part in name.split("."))
-        if len(symbols) < MIN_MODULE_NAMES or is_private or not slugify_title(name):
+        described_count = sum(bool(describe_symbol(material, symbol)) for symbol in symbols)
+        if described_count < MIN_MODULE_NAMES or is_private or not slugify_title(name):
             continue
         subject = PageSubject(name, name, symbols=tuple(symbols))
         yield PageCandidate("reference", slugify_title(name), "api_reference", 2, len(symbols), subject)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from cleats.toolsets.launch.snippets import syntax
+from cleats.toolsets.launch.snippets import doc_examples, syntax
 from cleats.toolsets.launch.source.checkout import repository_layout
 from cleats.toolsets.launch.source.checkout.safe_parsing import parse_python, walk_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
@@ -31,6 +31,8 @@ MAX_CATALOGUE_SNIPPETS: Final = 400
 
 _MIN_GOOD_SNIPPETS: Final = 8
 """Snippets from better sources that make tests unnecessary."""
+
+_DISTINCTIVE_NAME_PATTERN: Final = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}|\w\.\w|_|::|!")
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -111,8 +113,16 @@ def uses_product(candidate: SnippetCandidate, product: Distribution) -> bool:
         attributes = [node.value for node in walk_python(candidate.code) if isinstance(node, ast.Attribute)]
         owners = [owner.id for owner in attributes if isinstance(owner, ast.Name)]  # as in `module.function`
         return bool(set(product["import_names"]) & {*_list_imports(candidate.code), *owners})
+    if any(re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", candidate.code) for name in product["public_names"]):
+        return True
     pattern = r"""["']{}(/[^"']*)?["']""" if candidate.language in repository_layout.SCRIPT_LANGUAGES else r"\b{}\b"
     return any(re.search(pattern.format(re.escape(name)), candidate.code) for name in product["import_names"])
+
+
+def _list_distinctive_names(surface: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the public names that ordinary words and other packages hardly have, as programs write them."""
+    names = [symbol["name"] for symbol in (*surface["classes"], *surface["functions"])]
+    return tuple(name for name in names if _DISTINCTIVE_NAME_PATTERN.search(name))
 
 
 def has_only_imports(candidate: SnippetCandidate) -> bool:
@@ -153,11 +163,16 @@ def build_catalogue(
 ) -> dict[str, Any]:
     """Build the catalogue of a checkout, as an artifact."""
     unknown: Distribution = {"identifier": "", "import_names": (), "commands": ()}
-    product: Distribution = {**unknown, **next(iter(facts.get("distribution", ())), {})}
+    product: Distribution = {
+        **unknown,
+        **next(iter(facts.get("distribution", ())), {}),
+        "public_names": _list_distinctive_names(facts["api_surface_summary"]),
+    }
     candidates: list[SnippetCandidate] = [
         *_iter_examples(tree, facts, inventory["example_paths"]),
         *_iter_fences(tree, inventory["doc_entrypoint_details"]),
         *_iter_docstrings(tree, facts),
+        *_iter_doc_examples(tree, facts, language),
     ]
     good_count = sum(item.language == language for item in candidates)
     if good_count < _MIN_GOOD_SNIPPETS and language == "python":
@@ -243,6 +258,15 @@ def _iter_docstrings(tree: CheckoutTree, facts: Mapping[str, Any]) -> Iterator[S
                 nodes = walk_python(tree.read_text(path))
                 definitions_by_path[path] = {node.lineno: node for node in nodes if isinstance(node, Definition)}
             yield from _iter_sessions(tree, symbol, definitions_by_path[path].get(symbol["line"]))
+
+
+def _iter_doc_examples(tree: CheckoutTree, facts: Mapping[str, Any], language: str) -> Iterator[SnippetCandidate]:
+    surface = facts["api_surface_summary"]
+    entries = (*surface["modules"], *surface["classes"], *surface["functions"])
+    paths = list(dict.fromkeys(entry["path"] for entry in entries))
+    for example in doc_examples.find_doc_examples(tree, paths, language):
+        code = normalize_code(example.code)
+        yield SnippetCandidate("docstring", language, code, example.path, example.start, example.end, example.title)
 
 
 def _iter_sessions(

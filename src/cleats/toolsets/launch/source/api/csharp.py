@@ -48,4 +48,5 @@ def _merge_parts(first: Symbol, second: Symbol) -> Symbol:
 
 def _clean_doc(doc: str, _name: str) -> str:
     """Return the summary of a documentation comment, whose tags have been removed."""
-    return re.split(r"\n\s*\n", doc.strip())[0]
+    summary = re.split(r"\n\s*\n|<(?:example|code|remarks)\b", doc.strip())[0]
+    return re.sub(r"</?[a-z]\w*[^<>]*>", "", summary).strip()

@@ -144,8 +144,9 @@ def make_symbol(
     maker: Declaration | None = None,
 ) -> Symbol:
     """Return a declaration as a public name."""
-    doc = clean_doc(declaration.doc, declaration.own_name)
-    is_documented = bool(doc) and declaration.doc_line < declaration.line
+    # Only documentation above a declaration has lines that can be cited.
+    is_documented = declaration.doc_line < declaration.line
+    doc = clean_doc(declaration.doc, declaration.own_name) if is_documented else ""
     summary_lines = re.split(r"\n\s*\n", declaration.doc)[0].count("\n") + 1
     signed = maker if maker is not None and maker.parameters else declaration
     own_name = _NAME_SEPARATOR_PATTERN.split(name)[-1].rstrip("!")
@@ -158,20 +159,20 @@ def make_symbol(
         end=declaration.end,
         signature=_format_signature(signed, own_name),
         doc=purpose,
-        doc_line=declaration.doc_line if is_documented else 0,
-        doc_end=min(declaration.line - 1, declaration.doc_line + summary_lines) if is_documented else 0,
+        doc_line=declaration.doc_line if doc else 0,
+        doc_end=min(declaration.line - 1, declaration.doc_line + summary_lines) if doc else 0,
         maker=(maker.line, maker.end) if maker is not None and maker.path == declaration.path else (0, 0),
         deprecated=_is_deprecated(declaration),
         label=CLASS_LABELS.get(declaration.kind, "") if kind == "class" else "",
         members=tuple(members),
-        notes=find_notes(doc, declaration.doc_line) if is_documented else (),
+        notes=find_notes(doc, declaration.doc_line),
     )
 
 
 def make_members(
     declarations: Iterable[Declaration], owner: str, clean_doc: DocCleaner, separator: str = "."
 ) -> tuple[Symbol, ...]:
-    """Return methods and properties as members of a class, overloads as one: the first with documentation."""
+    """Return the members of a class, methods first; overloads are one member, the first with documentation."""
     by_name: dict[str, Declaration] = {}
     for declaration in declarations:
         known = by_name.get(declaration.own_name)
@@ -184,7 +185,7 @@ def make_members(
             "property" if declaration.kind == "property" else "method",
             clean_doc,
         )
-        for own_name, declaration in by_name.items()
+        for own_name, declaration in sorted(by_name.items(), key=lambda item: item[1].kind == "property")
     )
 
 

@@ -19,7 +19,8 @@ from cleats.toolsets.launch.source.manifests.model import PackageManifest
 _PACKAGE_PATTERN: Final = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 _INNER_CODE_PATTERN: Final = re.compile(r"\{@(?:code|literal)\s+([^{}]*)\}")
 _INNER_LINK_PATTERN: Final = re.compile(r"\{@(?:link|linkplain|value)\s+#?([^\s{}(]+)(?:\([^)]*\))?([^{}]*)\}")
-_CODE_TAG_PATTERN: Final = re.compile(r"<(code|tt|kbd)>(.*?)</\1>", re.DOTALL)
+_CODE_TAG_PATTERN: Final = re.compile(r"<(code|tt|kbd)>([^<]*)</\1>")
+_MAX_NESTED_TAGS: Final = 3
 _PARAGRAPH_TAG_PATTERN: Final = re.compile(
     r"</?(?:p|ul|ol|pre|blockquote|table|h\d|dl|div)\b[^>]*>|<br\s*/?>", re.IGNORECASE
 )
@@ -83,6 +84,7 @@ def clean_doc(doc: str, _name: str) -> str:
     text = _BLOCK_TAG_PATTERN.split(doc, maxsplit=1)[0]
     text = _INNER_CODE_PATTERN.sub(r"`\1`", text)
     text = _INNER_LINK_PATTERN.sub(lambda match: match[2].strip() or f"`{match[1].replace('#', '.')}`", text)
-    text = _CODE_TAG_PATTERN.sub(r"`\2`", text)
+    for _ in range(_MAX_NESTED_TAGS):  # from the inside
+        text = _CODE_TAG_PATTERN.sub(lambda match: f"`{match[2].replace('`', '')}`", text)
     text = _PARAGRAPH_TAG_PATTERN.sub("\n\n", text)
     return _ENTITY_PATTERN.sub(lambda match: _ENTITIES[match[0]], _TAG_PATTERN.sub("", text)).strip()

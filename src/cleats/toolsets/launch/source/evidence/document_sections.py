@@ -30,6 +30,9 @@ _DEVELOPER_COMMAND_PATTERN: Final = re.compile(
 )
 """Commands for people who work on the product, not with it."""
 
+_SIGNATURE_PATTERN: Final = re.compile(r"\w\(")
+"""A heading that is a call."""
+
 MAX_SECTIONS: Final = 60
 """Sections read at most; more would be a book, which the repository already has."""
 
@@ -120,6 +123,8 @@ class SectionReader:
         if not self.sections and level == 0:
             return "introduction"
         for heading in (title, *above[:0:-1]):  # the heading itself decides, then those above it, not the title
+            if _SIGNATURE_PATTERN.search(heading):
+                continue  # `limit(fn, ...options)` is about neither limits nor options
             for topic, pattern in _TOPIC_PATTERNS.items():
                 if pattern.search(heading):
                     return topic

@@ -124,8 +124,9 @@ class RepositorySources:
         imports = [module.value for module in self.distribution.imports] if self.distribution else []
         readme_heads = [block for path, blocks in self.blocks.items() if is_readme(path) for block in blocks[:5]]
         title = next((block.text for block in readme_heads if block.kind == "heading"), "")
-        name = str(self.config.get("product_name") or "") or _choose_name(title, package)
-        names = [name, package, *imports]
+        short_name = _shorten_package_name(package, self.manifest.ecosystem if self.manifest else "")
+        name = str(self.config.get("product_name") or "") or _choose_name(title, short_name)
+        names = [name, package, short_name, *imports]
         # A heading that names the product: `python-tabulate`, but not `Quick start`.
         letters, own_letters = _strip_to_letters(title), filter(None, map(_strip_to_letters, names))
         if len(letters) < 40 and any(own in letters or letters in own for own in own_letters):
@@ -133,6 +134,13 @@ class RepositorySources:
         texts = [block.text for blocks in self.blocks.values() for block in blocks if block.kind == "paragraph"]
         aliases = frozenset(alias.lower() for alias in names if alias)
         return ProductSubject(name, aliases, find_proper_words(texts))
+
+
+def _shorten_package_name(package: str, ecosystem: str) -> str:
+    """Return a name as people say it: `uuid` of `github.com/google/uuid/v2`, `gson` of `com.google.code.gson:gson`."""
+    if ecosystem == "go":
+        return re.sub(r"(/v\d+|\.v\d+)$", "", package).rpartition("/")[2]
+    return package.rpartition(":")[2] if ecosystem == "maven" else package
 
 
 def _choose_name(title: str, package: str) -> str:

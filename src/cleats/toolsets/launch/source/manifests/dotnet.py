@@ -1,23 +1,25 @@
 """The manifest of .NET packages."""
 
 import re
+from collections import Counter
 from pathlib import PurePosixPath
 
 from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest
+from cleats.toolsets.launch.source.manifests.model import LocatedValue, ManifestFile, PackageManifest
 from cleats.toolsets.launch.source.manifests.xml_elements import XmlElement, parse_xml
 
 
 def read_dotnet(tree: CheckoutTree) -> PackageManifest | None:
-    """Read the project that is packed; of several, a library nearest to the top is preferred."""
+    """Read the project that is packed; of several, a large library near to the top is preferred."""
     candidates = []
     for path in tree.paths:
         usable = path.endswith((".csproj", ".fsproj", ".vbproj")) and classify_path(path) != "example"
         if usable and (root := parse_xml(tree.read_text(path))) and not _is_test_project(path, root):
             has_package_id = next(root.find_all("PackageId"), None) is not None
             is_program = (next(root.find_all("OutputType"), None) or root).text.lower() == "exe"
-            candidates.append(((not has_package_id, is_program, path.count("/"), path), path, root))
+            size = sum(tree.file_size(item) for item in tree.paths_below(path.rpartition("/")[0]))
+            candidates.append(((not has_package_id, is_program, path.count("/"), -size, path), path, root))
     if not candidates:
         return None
     _, path, root = min(candidates, key=lambda item: item[0])
@@ -46,9 +48,21 @@ def read_dotnet(tree: CheckoutTree) -> PackageManifest | None:
             for item in root.find_all("PackageReference")
             if "Include" in item.attributes and "all" not in _read_private_assets(item)
         ),
-        imports=(find_value("RootNamespace") or LocatedValue(re.sub(r"[^\w.]", "_", stem.value), path),),
+        imports=(_find_namespace(tree, path) or LocatedValue(re.sub(r"[^\w.]", "_", stem.value), path),),
         private=(packable := find_value("IsPackable")) is not None and packable.value.lower() == "false",
     )
+
+
+def _find_namespace(tree: CheckoutTree, project_path: str) -> LocatedValue | None:
+    """Return the namespace that most files of a project declare, or one that contains it and declares types, too."""
+    folder = project_path.rpartition("/")[0]
+    paths = [path for path in tree.paths_below(folder) if path.endswith(".cs") and classify_path(path) == "source"]
+    pattern = r"^\s*namespace\s+([A-Za-z_][\w.]*)"
+    declared = [found for path in paths if (found := ManifestFile.load(tree, path, "source_code").find(pattern))]
+    counts = Counter(value.value for value in declared)
+    most = max(counts, key=lambda name: (counts[name], -len(name), name), default="")
+    outer = min((name for name in counts if f"{most}.".startswith(f"{name}.")), key=len, default="")
+    return next((value for value in declared if value.value == outer), None)
 
 
 def _is_test_project(path: str, root: XmlElement) -> bool:

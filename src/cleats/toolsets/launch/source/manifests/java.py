@@ -135,7 +135,9 @@ def find_released_version(tree: CheckoutTree, group: str, artifact: str) -> Loca
     file = ManifestFile.load(tree, readme, "readme_technical")
     version = r"(\d[\w.-]*)"
     element = rf"<artifactId>\s*{re.escape(artifact)}\s*</artifactId>\s*<version>\s*{version}\s*</version>"
-    found = file.find(element) or file.find(rf"{re.escape(group)}:{re.escape(artifact)}:{version}")
+    literal = rf"{re.escape(group)}:{re.escape(artifact)}:{version}"
+    values = (*file.find_all(element, line_group=1), *file.find_all(literal, line_group=1))
+    found = next(iter(values), None)
     return found if found and not _UNRELEASED_PATTERN.search(found.value) else None
 
 

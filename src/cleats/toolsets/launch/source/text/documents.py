@@ -100,10 +100,12 @@ def _parse_markdown(text: str, path: str) -> list[Block]:
                 kind = "continuation" if item_block_count else "item"
                 item_block_count += 1
             block = Block(kind, words, *location, lead, only_link=only_link, html=html, depth=list_depth)
-            blocks.append(replace(block, quoted=bool(quote_depth)))
             if kind == "heading":
                 level = int(above.tag[1:])
-                headings = [*(heading for heading in headings if heading[0] < level), (level, words)]
+                headings = [heading for heading in headings if heading[0] < level]
+                block = replace(block, section=tuple(heading for _, heading in headings))
+                headings.append((level, words))
+            blocks.append(replace(block, quoted=bool(quote_depth)))
         elif token.type in ("fence", "code_block") and (language := _parse_fence_info(token.info)) is not None:
             blocks.append(Block("code", token.content, *location, language=language, quoted=bool(quote_depth)))
     return blocks

@@ -68,6 +68,9 @@ kept: without it a secure shell would be something else."""
 
 _MARKUP_PATTERN: Final = load_expression("markup")
 _UNUSUAL_CHARACTER_PATTERN: Final = re.compile(r"[^\x20-\x7e\u00a0-\u024f\u2010-\u2027\u20ac]")
+_COMPARISON_PATTERN: Final = re.compile(r"\s[<>=]=?\s|[\u2070-\u209c\u2190-\u2193\u2260-\u2265]")
+"""Signs of mathematics, which a quotation may have."""
+
 _OPEN_END_WORDS: Final = load_words("open_ends")
 _INLINE_CODE_PATTERN: Final = re.compile(r"`[^`]*`")
 _SENTENCE_END_PATTERN: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(`A-Z0-9])")
@@ -151,7 +154,7 @@ def is_strong_praise(text: str) -> bool:
 
 def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
     """Return whether a sentence of a document, or an item of a list, can stand on a page that quotes it."""
-    bare = _INLINE_CODE_PATTERN.sub("x", sentence)
+    bare = _COMPARISON_PATTERN.sub(" ", _INLINE_CODE_PATTERN.sub("x", sentence))
     return (
         (3 if is_item else MIN_SENTENCE_CHARACTERS) <= len(sentence) <= MAX_QUOTED_CHARACTERS
         and sentence.endswith((".", ":", "?"))
