@@ -33,7 +33,7 @@ def test_the_first_index_says_what_it_has_and_what_it_left_out(shell: Shell, pro
 
     assert result.returncode == 0
     first, *rest = result.stdout.splitlines()
-    assert first.startswith(f"{project} indexed in ")
+    assert first.startswith("~ indexed in ")
     assert first.endswith("3 files (3 new), 3 pieces.")
     assert rest == [
         "  files     1 ignore, 1 markdown, 1 python",
@@ -51,7 +51,7 @@ def test_an_index_is_updated_by_default_and_built_anew_on_demand(shell: Shell, p
     update = json.loads(shell.run("index", ".", "--json").stdout)
     full = json.loads(shell.run("index", "--full", "--json", "--mode", "code").stdout)
 
-    assert second.stdout == f"{project} is up to date: 3 files, 3 pieces.\n"
+    assert second.stdout == "~ is up to date: 3 files, 3 pieces.\n"
     assert (update["files"]["added"], update["files"]["unchanged"]) == (1, 3)
     assert (full["files"]["added"], full["files"]["unchanged"]) == (4, 0)
     assert full["repoPath"] == str(project)
@@ -97,8 +97,8 @@ def test_a_folder_with_nothing_to_index_is_told_as_such(shell: Shell) -> None:
     bare, secret = shell.run("index", "bare"), shell.run("index", "secret")
 
     assert (bare.returncode, secret.returncode) == (0, 0)
-    assert bare.stdout == f"Nothing to index in {shell.folder}/bare.\n"
-    assert secret.stdout == (f"Nothing to index in {shell.folder}/secret.\n  left out  1 secret\n")
+    assert bare.stdout == "Nothing to index in ~/bare.\n"
+    assert secret.stdout == "Nothing to index in ~/secret.\n  left out  1 secret\n"
 
 
 def test_a_slip_in_a_command_of_index_is_no_folder(shell: Shell, project: Path) -> None:

@@ -763,6 +763,7 @@ def test_no_other_module_starts_or_ends_processes() -> None:
         "system/processes/shared_supervisor.py",
         "system/processes/supervisor.py",
         "system/processes/tree.py",
+        "system/processes/worker_group.py",
         "system/worker_pool.py",
     }
 

@@ -157,7 +157,10 @@ def format_columns(rows: Sequence[Sequence[str]], *, indent: str = COLUMN_GAP, c
 def shorten_home(path: Path) -> str:
     """Return a path as text, with `~` for the home folder."""
     home = os.environ.get("HOME", "")
-    return f"~/{path.relative_to(home).as_posix()}" if home and path.is_relative_to(home) else str(path)
+    if not home or not path.is_relative_to(home):
+        return str(path)
+    inner_path = path.relative_to(home).as_posix()
+    return "~" if inner_path == "." else f"~/{inner_path}"
 
 
 def style_heading(text: str) -> str:

@@ -74,7 +74,7 @@ def diff(settings: Settings, run_id: str) -> None:
 @click.option("--run", "run_id", metavar="RUN_ID", help="The run. [default: the last run]")
 @json_command
 def explain(settings: Settings, place: str, *, run_id: str | None) -> None:
-    """Explain a line of a page: its claims, and the lines of the source that prove them.
+    """Show the claims of a line of a page and the source lines behind them.
 
     PAGE is the path of a page in the site, or the end of it.
 

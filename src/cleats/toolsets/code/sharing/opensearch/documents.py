@@ -6,7 +6,7 @@ framed here when they are written, and so are the texts of a filter in a search.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -31,11 +31,12 @@ from cleats.toolsets.code.index.digest import (
 from cleats.toolsets.code.index.full_text import map_field_texts
 from cleats.toolsets.code.index.segments import FREQUENCY_FIELDS, POSITIONAL_FIELDS
 from cleats.toolsets.code.index.shard_writer import SHARD_FORMAT_VERSION, unpack_risk_columns
-from cleats.toolsets.code.query.arguments import FILTER_ARGUMENTS, Matcher
+from cleats.toolsets.code.query.arguments import FILTER_ARGUMENTS
 from cleats.toolsets.code.search.engine import SEVERITY_RATINGS
 from cleats.toolsets.code.search.fusion import TEST_PATH_PATTERN, is_deprecated_mark, is_duplicate_path
+from cleats.toolsets.code.sharing.opensearch.column_storage import STORAGE_BY_COLUMN, frame_value, iterate_suffixes
 from cleats.toolsets.code.sharing.opensearch.file_words import count_words, encode_bytes, read_word_documents
-from cleats.toolsets.code.sharing.opensearch.regexes import FRAME_END, FRAME_START, MAX_LUCENE_CHARS
+from cleats.toolsets.code.sharing.opensearch.regexes import MAX_LUCENE_CHARS
 
 DOCUMENT_FORMAT: Final = 4
 """Version of the stored documents, raised with every change; other versions are not searched."""
@@ -43,65 +44,12 @@ DOCUMENT_FORMAT: Final = 4
 FILE_MODE: Final = "file"
 """The mode of documents that hold the text and metadata of a file instead of a chunk."""
 
-MEMBER_SEPARATORS, MODULE_SEPARATORS = ".:>#", "./:\\"
-"""Characters before the last part of a member name, and after the first part of a module name."""
-
 MAX_VALUE_CHARS: Final = 8000
 """Characters of a value; Lucene accepts at most 32,766 bytes."""
 
 NAME_SEPARATORS: Final = ".:#/"
 """Separators between the parts of a name, as in the ranking of symbols."""
 
-
-@dataclass(frozen=True, slots=True)
-class ColumnStorage:
-    """The way in which the values of one column are stored."""
-
-    type: str
-    forms: Callable[[str], Iterable[str]]
-    """Returns the stored forms of a value."""
-
-
-def frame_value(value: str) -> str:
-    """Return a value between the characters that mark its beginning and its end."""
-    return f"{FRAME_START}{value}{FRAME_END}"
-
-
-def iterate_suffixes(value: str, separators: str = MEMBER_SEPARATORS) -> Iterator[str]:
-    """Yield a value, and the text after each separator in it."""
-    yield value
-    for index, char in enumerate(value):
-        if char in separators and index + 1 < len(value):
-            yield value[index + 1 :]
-
-
-def iterate_prefixes(value: str, separators: str = MODULE_SEPARATORS) -> Iterator[str]:
-    """Yield a value, and the text before each separator in it."""
-    yield value
-    for index, char in enumerate(value):
-        if char in separators and index:
-            yield value[:index]
-
-
-_EXACT_STORAGE: Final = ColumnStorage("keyword", lambda value: (value,))
-_LOWERCASE_STORAGE: Final = ColumnStorage("wildcard", lambda value: (value.lower(),))
-
-_STORAGE_BY_MATCHER: Final[Mapping[Matcher | None, ColumnStorage]] = {
-    "contains": _LOWERCASE_STORAGE,
-    "contains-cased": ColumnStorage("wildcard", lambda value: (value,)),
-    "fields": _LOWERCASE_STORAGE,
-    "is": _EXACT_STORAGE,
-    "kind": _EXACT_STORAGE,
-    "language": _EXACT_STORAGE,
-    "member": ColumnStorage("keyword", iterate_suffixes),
-    "module": ColumnStorage("keyword", iterate_prefixes),
-    "extension": ColumnStorage("wildcard", lambda value: (frame_value(value),)),
-}
-
-STORAGE_BY_COLUMN: Final[Mapping[str, ColumnStorage]] = {
-    row.column: _STORAGE_BY_MATCHER[row.matcher] for row in FILTER_ARGUMENTS if row.matcher in _STORAGE_BY_MATCHER
-}
-"""Every column with values except the path, which has separate fields."""
 
 NUMBER_COLUMNS: Final = tuple(
     dict.fromkeys(row.column for row in FILTER_ARGUMENTS if row.matcher in ("least", "since"))

@@ -27,7 +27,8 @@ from cleats.toolsets.code.search.fusion import (
     TEST_PATH_WEIGHT,
 )
 from cleats.toolsets.code.sharing.opensearch import regexes
-from cleats.toolsets.code.sharing.opensearch.documents import MAX_VALUE_CHARS, NAME_SEPARATORS, iterate_suffixes
+from cleats.toolsets.code.sharing.opensearch.column_storage import iterate_suffixes
+from cleats.toolsets.code.sharing.opensearch.documents import MAX_VALUE_CHARS, NAME_SEPARATORS
 from cleats.toolsets.code.sharing.opensearch.regexes import FRAME_END, FRAME_START, escape_text
 
 OpenSearchQuery: TypeAlias = dict[str, Any]
