@@ -26,8 +26,11 @@ _RULE_LINE_PATTERN: Final = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
 _LIST_ITEM_PATTERN: Final = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)\s+(?=\S)")
 _DIRECTIVE_PATTERN: Final = re.compile(r"\s*\.\. +([\w-]+)::\s*(.*)$")
 CODE_DIRECTIVES: Final = frozenset({"code", "code-block", "code-cell", "sourcecode", "doctest", "testcode", "ipython"})
-_ROLE_PATTERN: Final = re.compile(r":[\w:.+-]+:`~?!?(?:\.(?=[A-Z]))?([^`<]+?)(?:\s*<[^>]*>)?`")
-"""A dot before a class name is a search marker of Sphinx; before a file name it belongs to it."""
+_ROLE_PATTERN: Final = re.compile(
+    r":(?:[\w:.+-]+:|(?:class|meth|func|mod|attr|exc|data|obj))`"
+    r"~?!?(?:\.(?=[A-Z]))?([^`<]+?)(?:\s*<[^>]*>)?`"
+)
+"""The colon after the name of a role is often forgotten; a dot before a class is a search marker of Sphinx."""
 _NUMBERED_ROLE_PATTERN: Final = re.compile(r":(rfc|pep):`(\d+)[^`<]*`", re.IGNORECASE)
 _CLASS_SUBSTITUTION_PATTERN: Final = re.compile(r"(?<=[a-z] )\|([A-Z]\w*[a-z]\w*)\|(?!_)")
 _LINK_PATTERN: Final = re.compile(r"`([^`<]+?)\s*<[^>]*>`__?")
