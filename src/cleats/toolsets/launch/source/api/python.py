@@ -24,9 +24,6 @@ _MIN_REEXPORTED_NAMES: Final = 3
 _MAX_IMPORT_HOPS: Final = 8
 """Imports that are followed to find the definition of a name."""
 
-_EXCLUDED_CONDITION_PATTERN: Final = re.compile(r"TYPE_CHECKING|\b__name__\b")
-"""Conditions of code that importing the module does not run."""
-
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 Assignment = ast.Assign | ast.AnnAssign
 
@@ -333,7 +330,7 @@ def _flatten_statements(body: list[ast.stmt]) -> list[ast.stmt]:
     for node in body:
         if not isinstance(node, ast.If | ast.Try):
             statements.append(node)
-        elif isinstance(node, ast.Try) or not _EXCLUDED_CONDITION_PATTERN.search(ast.unparse(node.test)):
+        elif isinstance(node, ast.Try) or not re.search("TYPE_CHECKING|__name__", ast.unparse(node.test)):
             statements += _flatten_statements([*node.body, *node.orelse])
     return statements
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cleats.toolsets.launch.source.evidence.document_claims import clean_title, detect_block_language, slugify_title
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
-from cleats.toolsets.launch.source.text import documents, english
+from cleats.toolsets.launch.source.text import code_blocks, english
 from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.sentences import ProductSubject
 
@@ -189,7 +189,7 @@ class SectionReader:
         if block.kind == "code":
             language, code = read_code(block)
             if code.strip() and not (language == "shell" and _DEVELOPER_COMMAND_PATTERN.search(code)):
-                yield SectionPart("code", documents.compute_snippet_id(language, code))
+                yield SectionPart("code", code_blocks.compute_snippet_id(language, code))
         elif block.kind == "row":
             cells = [cell.strip() for cell in block.text.split("|")]
             if any(cells) and not block.html and "://" not in block.text:
@@ -254,10 +254,10 @@ def read_code(block: Block) -> tuple[str, str]:
     """Return the language and the code of a block as the catalogue has it, without prompts and outputs."""
     language = detect_block_language(block)
     code = dedent(block.text)
-    if language == "python" and documents.is_session(code):
-        code = documents.extract_session_input(code)
+    if language == "python" and code_blocks.is_session(code):
+        code = code_blocks.extract_session_input(code)
     elif language == "shell":
-        code = documents.extract_commands(code)
+        code = code_blocks.extract_commands(code)
     return language, code
 
 
