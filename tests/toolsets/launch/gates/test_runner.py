@@ -23,6 +23,7 @@ from cleats.toolsets.launch.patching.patches import make_bundle, make_range_patc
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs import artifacts
 from cleats.toolsets.launch.runs.job import WorkerJob
+from cleats.toolsets.launch.site import programs
 from cleats.toolsets.launch.workers import validate
 from tests.support.gates import GUIDE_PATH, PAGE_TEXTS, START_PATH, GateRun, create_gate_run, render_page
 from tests.support.requirements import requirement
@@ -305,7 +306,7 @@ def test_a_hugo_that_fails_or_hangs_is_reported_as_that(
     hugo = tmp_path / "hugo"
     hugo.write_text(f"#!/bin/sh\n{script}\n")
     hugo.chmod(0o755)
-    monkeypatch.setattr(registry, "VERSION_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(programs, "VERSION_TIMEOUT_SECONDS", 0.5)
     launch = create_gate_run(tmp_path / "run", settings={"hugo": str(hugo)})
 
     with pytest.raises(ToolError) as broken:
