@@ -7,7 +7,7 @@ import pytest
 from cleats.system import worker_pool
 from cleats.toolsets.launch.snippets.catalogue import SnippetCandidate, has_only_imports
 from cleats.toolsets.launch.snippets.syntax import find_faults
-from cleats.toolsets.launch.source.text import documents
+from cleats.toolsets.launch.source.text import code_blocks
 from tests.support.launch_sources import PYPROJECT_TEXT, extract_snippets
 from tests.support.paths import TESTS_FOLDER
 
@@ -27,14 +27,16 @@ Some words.
 
 
 def test_a_session_is_the_program_that_was_typed_with_its_outputs_as_comments() -> None:
-    assert documents.extract_session_input(SESSION_TEXT) == (
+    assert code_blocks.extract_session_input(SESSION_TEXT) == (
         "import kettle\nfor cup in range(2):\n    kettle.pour(cup)\n\nkettle.label(\"a\\nb\")\n# 'a\\nb'\n"
     )
 
 
 def test_a_shell_session_is_its_commands() -> None:
-    assert documents.extract_commands("$ kettle --cups \\\n    3\npouring\n$ ls\n") == ("kettle --cups \\\n    3\nls\n")
-    assert documents.extract_commands("pip install x\n# done\n") == "pip install x\n# done\n"
+    assert code_blocks.extract_commands("$ kettle --cups \\\n    3\npouring\n$ ls\n") == (
+        "kettle --cups \\\n    3\nls\n"
+    )
+    assert code_blocks.extract_commands("pip install x\n# done\n") == "pip install x\n# done\n"
 
 
 @pytest.mark.parametrize(

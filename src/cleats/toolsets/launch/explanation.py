@@ -10,7 +10,7 @@ from cleats.system import front_matter
 from cleats.toolsets.launch.runs.storage import RunFolder
 from cleats.toolsets.launch.site import pages
 from cleats.toolsets.launch.site.claim_markers import list_claim_markers
-from cleats.toolsets.launch.source.text.documents import normalize_code
+from cleats.toolsets.launch.source.text.code_blocks import normalize_code
 
 MAX_QUOTED_LINES = 8
 """Maximum number of lines that are quoted of one citation."""

@@ -147,6 +147,7 @@ def test_warnings_are_found_in_the_styles_of_docstrings_with_their_lines() -> No
         "Pour.\n\nNote:\n    The lid is hot.\n": [("The lid is hot.", 12, 13)],
         "Pour.\n\nWarnings\n--------\nThe lid is hot.\n": [("The lid is hot.", 12, 14)],
         "Resize in place (!!!). USE WITH CARE.": [("Resize in place. USE WITH CARE.", 10, 10)],
+        "Warning: it returns a :class`kettle.Cup`.": [("It returns a `kettle.Cup`.", 10, 10)],
         "Pour a cup of tea.\n\nIt is warm.": [],
     }
     found: dict[str, Any] = {doc: [(note.text, note.line, note.end) for note in find_notes(doc, 10)] for doc in docs}
@@ -158,3 +159,42 @@ def test_the_product_is_called_what_its_readme_calls_it(tmp_path: Path) -> None:
     readme = README_TEXT.replace("# Kettle", "# Py-Kettle")
 
     assert extract_kettle(tmp_path, readme=readme).product_facts["product_name"] == "Py-Kettle"
+
+
+def list_items(tmp_path: Path, text: str) -> list[str]:
+    sections = list_sections(extract_kettle(tmp_path, readme=f"# Kettle\n\nKettle boils water.\n\n{text}\n"))
+    return [text for _, parts in sections.values() for kind, text in parts if kind == "item"]
+
+
+def test_lists_that_share_an_item_both_keep_it(tmp_path: Path) -> None:
+    text = "## Cups\n\nThese cups are sold:\n\n- small\n- big\n\n## Pots\n\nThese pots are sold:\n\n- small\n- huge"
+
+    assert list_items(tmp_path, text) == ["small", "big", "small", "huge"]
+
+
+def test_a_list_is_left_out_if_what_is_lost_would_make_it_false(tmp_path: Path) -> None:
+    lost = "- The fastest way to boil water."
+
+    assert list_items(tmp_path, f"## Ways\n\nThere are two ways:\n\n- Boil the water.\n{lost}") == []
+    assert list_items(tmp_path, f"## Ways\n\nKettle has ways:\n\n- Boil the water.\n{lost}") == ["Boil the water."]
+    assert list_items(tmp_path, f"## Ways\n\nIt boils.\n\n{lost}\n{lost}\n- Boil the water.") == []
+    assert list_items(tmp_path, "## Ways\n\nKettle has powerful features:\n\n- cups\n- lids") == []
+
+
+def test_a_section_below_a_heading_without_text_moves_up(tmp_path: Path) -> None:
+    readme = "# Kettle\n\nIt boils.\n\n## Pots\n\nA pot is big.\n\n## Examples\n\n### Pour a cup\n\nTilt the kettle.\n"
+    sections = extract_kettle(tmp_path, readme=readme).product_facts["document_sections"]
+
+    assert [(section["title"], section["level"]) for section in sections if section["level"]] == [
+        ("Pots", 1),
+        ("Pour a cup", 1),
+    ]
+
+
+def test_code_that_an_import_does_not_run_is_no_public_name(tmp_path: Path) -> None:
+    code = "def pour():\n    pass\n\n\nif __name__ == '__main__':\n\n    def handle_cup():\n        pass\n"
+    functions = extract_kettle(tmp_path, code).product_facts["api_surface_summary"]["functions"]
+
+    names = [symbol["name"] for symbol in functions]
+    assert "kettle.pour" in names
+    assert "kettle.handle_cup" not in names

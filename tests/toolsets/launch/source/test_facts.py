@@ -861,6 +861,7 @@ def test_examples_and_headings_with_code_are_workflows(tmp_path: Path) -> None:
         ("Python tea utilities", 'Kettle describes itself as "Python tea utilities".'),
         ("Fast and simple tea-framework for pots", "Kettle is a tea-framework for pots."),
         ("A fast, tiny and reliable tea reader", "Kettle is a tea reader."),
+        ("A tiny (9 ml), secure URL-friendly tea reader", "Kettle is a URL-friendly tea reader."),
         ("Safely pass tea to strangers and back.", "Kettle can pass tea to strangers and back."),
         ("Easily pour tea into cups", ""),
         ("Fast Fourier transformer for tea", ""),
@@ -873,6 +874,20 @@ def test_examples_and_headings_with_code_are_workflows(tmp_path: Path) -> None:
 def test_the_summary_of_a_package_becomes_a_sentence_or_nothing(tmp_path: Path, summary: str, sentence: str) -> None:
     manifest = f'[project]\nname = "kettle"\ndescription = "{summary}"\n'
     repository_facts = extract_facts(tmp_path, {"pyproject.toml": manifest, "kettle/__init__.py": ""})
+
+    assert list_claim_texts(repository_facts, "feature") == ([sentence] if sentence else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("This crate provides a fast conversion of tea to cups.", "Kettle provides a conversion of tea to cups."),
+        ("Kettle offers a bus to which cups subscribe.", "Kettle offers a bus to which cups subscribe."),
+        ("This is a kettle that boils water.", ""),
+    ],
+)
+def test_the_first_paragraph_of_the_readme_says_what_the_product_is(tmp_path: Path, text: str, sentence: str) -> None:
+    repository_facts = extract_facts(tmp_path, {"README.md": f"# Kettle\n\n{text}\n"})
 
     assert list_claim_texts(repository_facts, "feature") == ([sentence] if sentence else [])
 

@@ -127,7 +127,9 @@ def has_own_page(material: LaunchMaterial, section: Section) -> bool:
 
 def render_tasks(context: PageContext) -> str:
     """Render a section for each task of the documents, then for each example that none of them shows."""
-    return "\n\n".join(_split_tasks(context)[0]) or _render_features_and_names(context)
+    has_topics = any(document_text.list_sections(context.material, *_SHOWN_TOPICS))
+    fallback = "" if has_topics else _render_features_and_names(context)
+    return "\n\n".join(_split_tasks(context)[0]) or fallback
 
 
 def list_omitted_tasks(context: PageContext) -> dict[str, str]:
@@ -164,6 +166,9 @@ def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
         heading = "###" if is_below else "##"
         parts.append(f"{heading} {section['title']}\n\n{body}")
         line_count += document_text.count_lines(body)
+    first = find_first_section(material)
+    first_snippets = document_text.list_section_snippets(material, first) if first else []
+    shown_ids |= {item.snippet_id for item in first_snippets}  # on the page for beginners
     for workflow in material.workflows:
         snippets = [
             item
@@ -190,7 +195,7 @@ def _render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnipp
 def _render_features_and_names(context: PageContext) -> str:
     """Render the guide of a product without tasks: its features and its names."""
     material = context.material
-    features = page_context.render_claims(context, material.list_group("key_features")[: context.max_items])
+    features = page_context.render_claims(context, material.list_group("key_features")[1 : context.max_items])
     names = api_overview.render_symbols(material, material.symbols, context.max_items, "What it is")
     parts = (("What it does", features), ("Names to begin with", names))
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)

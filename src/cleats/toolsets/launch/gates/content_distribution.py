@@ -9,7 +9,7 @@ from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.page_text import end_with_newline, index_snippets, remove_code_blocks
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
-from cleats.toolsets.launch.source.text.documents import normalize_code
+from cleats.toolsets.launch.source.text.code_blocks import normalize_code
 
 
 def check_content_distribution(site: LaunchSite) -> Iterator[GateMessage]:

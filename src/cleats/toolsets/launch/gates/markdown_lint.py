@@ -12,7 +12,7 @@ from typing import TypeAlias
 from cleats.toolsets.launch.gates import page_text
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
-from cleats.toolsets.launch.source.text.documents import normalize_code
+from cleats.toolsets.launch.source.text.code_blocks import normalize_code
 
 _BARE_URL_PATTERN = re.compile(r"https?://[^\s<>()\[\]\"'`]*[^\s<>()\[\]\"'`.,;:!?*_]")
 _LINKED_URL_PATTERN = re.compile(

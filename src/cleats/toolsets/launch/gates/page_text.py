@@ -18,7 +18,7 @@ from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
 from cleats.toolsets.launch.site import claim_markers, pages
 from cleats.toolsets.launch.site.pages import CodeBlock
 from cleats.toolsets.launch.source.text import english
-from cleats.toolsets.launch.source.text.documents import normalize_code
+from cleats.toolsets.launch.source.text.code_blocks import normalize_code
 from cleats.toolsets.launch.source.text.english import load_words
 
 LIST_ITEM_PATTERN = re.compile(r"^(\s*(?:>\s*)*(?:[-*+]|\d+[.)])\s+)")

@@ -8,7 +8,7 @@ from cleats.toolsets.launch.gates.model import FixCase, Gate, GateMessage, Issue
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.site.pages import CodeBlock
 from cleats.toolsets.launch.snippets.syntax import find_faults
-from cleats.toolsets.launch.source.text.documents import normalize_code
+from cleats.toolsets.launch.source.text.code_blocks import normalize_code
 
 NON_CODE_LANGUAGES = frozenset({"text", "txt", "plain", "plaintext", "output", "diff", "mermaid"})
 """Languages of fenced blocks that are not code."""

@@ -16,8 +16,9 @@ from cleats.toolsets.launch.source.checkout import repository_layout
 from cleats.toolsets.launch.source.checkout.safe_parsing import parse_python, walk_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import document_claims, document_sections
-from cleats.toolsets.launch.source.text import documents
-from cleats.toolsets.launch.source.text.documents import Block, compute_snippet_id, normalize_code
+from cleats.toolsets.launch.source.text import code_blocks, documents
+from cleats.toolsets.launch.source.text.code_blocks import compute_snippet_id, normalize_code
+from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.english import load_pattern
 
 MAX_EXAMPLE_LINES: Final = 300
@@ -281,7 +282,7 @@ def _iter_sessions(
         if line.strip(" \"'"):
             continue
         paragraph = "\n".join(lines[start:number]) + "\n"
-        if documents.is_session(paragraph) and (code := documents.extract_session_input(paragraph)).strip():
+        if code_blocks.is_session(paragraph) and (code := code_blocks.extract_session_input(paragraph)).strip():
             location = (symbol["path"], docstring.lineno + start, docstring.lineno + number - 1)
             title = symbol["name"].rsplit(".", 1)[-1]
             yield SnippetCandidate("docstring", "python", normalize_code(code), *location, title)

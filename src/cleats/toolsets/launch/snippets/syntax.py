@@ -20,7 +20,7 @@ from tree_sitter import Node
 
 from cleats.system.worker_pool import LostTask, ProcessPool
 from cleats.toolsets.launch.source.checkout.safe_parsing import GRAMMARS_BY_LANGUAGE, PLATFORM_TABLES, load_parser
-from cleats.toolsets.launch.source.text import documents
+from cleats.toolsets.launch.source.text import code_blocks
 
 _LANGUAGES: Final = PLATFORM_TABLES["languages"]
 _PARSER_LOST_FAULT: Final = "its parser crashed or took too long"
@@ -53,7 +53,7 @@ def find_faults(pieces: Iterable[tuple[str, str]]) -> list[str]:
 
 def _check_piece(piece: tuple[str, str]) -> bytes:
     code, language = piece
-    code = documents.extract_commands(code) if language in ("shell", "bash") else code
+    code = code_blocks.extract_commands(code) if language in ("shell", "bash") else code
     fault = _parse_code(code, language)
     frames = _LANGUAGES[language].get("frames", ()) if fault else ()
     is_fragment = any(not _parse_code(frame.format(code), language) for frame in frames)
@@ -63,7 +63,7 @@ def _check_piece(piece: tuple[str, str]) -> bytes:
 def _check_in_process(code: str, language: str) -> str:
     try:
         if language == "python":
-            program = documents.extract_session_input(code) if documents.is_session(code) else code
+            program = code_blocks.extract_session_input(code) if code_blocks.is_session(code) else code
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # invalid escapes in examples are acceptable
                 ast.parse(program)

@@ -330,7 +330,7 @@ def _flatten_statements(body: list[ast.stmt]) -> list[ast.stmt]:
     for node in body:
         if not isinstance(node, ast.If | ast.Try):
             statements.append(node)
-        elif isinstance(node, ast.Try) or "TYPE_CHECKING" not in ast.dump(node.test):
+        elif isinstance(node, ast.Try) or not re.search("TYPE_CHECKING|__name__", ast.unparse(node.test)):
             statements += _flatten_statements([*node.body, *node.orelse])
     return statements
 

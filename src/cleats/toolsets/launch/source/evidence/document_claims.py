@@ -12,7 +12,8 @@ from cleats.toolsets.launch.source.checkout.repository_layout import EXAMPLE_FOL
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger, ContradictionChecker
 from cleats.toolsets.launch.source.text import english
-from cleats.toolsets.launch.source.text.documents import Block, is_session, strip_inline_markup
+from cleats.toolsets.launch.source.text.code_blocks import is_session
+from cleats.toolsets.launch.source.text.documents import Block, strip_inline_markup
 from cleats.toolsets.launch.source.text.sentences import (
     ProductSubject,
     begins_with_verb,

@@ -8,12 +8,13 @@ speak of the project, praise it or cannot stand alone are left out.
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from textwrap import dedent
 from typing import Any, Final
 
 from cleats.toolsets.launch.source.evidence.document_claims import clean_title, detect_block_language, slugify_title
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
-from cleats.toolsets.launch.source.text import documents, english
+from cleats.toolsets.launch.source.text import code_blocks, english
 from cleats.toolsets.launch.source.text.documents import Block
 from cleats.toolsets.launch.source.text.sentences import ProductSubject
 
@@ -29,6 +30,11 @@ _DEVELOPER_COMMAND_PATTERN: Final = re.compile(
     re.MULTILINE,
 )
 """Commands for people who work on the product, not with it."""
+
+_COUNTED_LEAD_PATTERN: Final = english.load_expression("counted_lead")
+"""A lead that says how many items follow, or that these are all; without one of them it would be false."""
+
+_DOCUMENT_WORD_PATTERN: Final = re.compile(r"\s+(?:documentation|docs|manual|user guide)$", re.IGNORECASE)
 
 _SIGNATURE_PATTERN: Final = re.compile(r"\w\(")
 """A heading that is a call."""
@@ -66,6 +72,8 @@ class DocumentSection:
     topic: str
     path: str
     level: int
+    above: tuple[str, ...] = ()
+    """The headings above it, outermost first."""
     parts: list[SectionPart] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -86,13 +94,22 @@ class SectionReader:
     def read_document(self, blocks: Iterable[Block]) -> None:
         """Add the sections of a document."""
         section: DocumentSection | None = None
-        for block in blocks:
-            if block.kind == "heading":
-                section = self._open_section(block)
-            elif section is None and not self.sections:
-                section = self._open_section(replace(block, text=self.subject.name, section=()))
-            if section is not None and block.kind != "heading" and len(section.parts) < MAX_SECTION_PARTS:
-                section.parts.extend(self._read_parts(block))
+        lead = ""
+        for kind, group in groupby(blocks, key=lambda block: block.kind):
+            run = list(group)
+            for block in run:
+                if kind == "heading":
+                    section = self._open_section(block)
+                elif section is None and not self.sections:
+                    section = self._open_section(replace(block, text=self.subject.name, section=()))
+            if section is None or kind == "heading":
+                lead = ""
+                continue
+            shown = run if kind != "item" or self._is_whole_list(run, lead) else []
+            for block in shown:
+                if len(section.parts) < MAX_SECTION_PARTS:
+                    section.parts.extend(self._read_parts(block))
+            lead = run[-1].text if kind == "paragraph" else ""
 
     def drop_sections_without_code(self, path: str) -> None:
         """Drop the sections of a document that show no code; only a guide is read for its text alone."""
@@ -101,8 +118,27 @@ class SectionReader:
                 del self.sections[section.section_id]
 
     def list_sections(self) -> list[DocumentSection]:
-        """Return the sections that say something, in the order of the documents."""
-        return [section for section in self.sections.values() if section.parts]
+        """Return the sections that say something, in the order of the documents.
+
+        A section whose parent says nothing moves up, or it would stand below an unrelated section.
+        """
+        sections = [section for section in self.sections.values() if section.parts]
+        titles = {(section.path, section.title) for section in sections}
+        return [
+            replace(
+                section,
+                topic="introduction" if self._is_opening(section) else section.topic,
+                level=min(section.level, 1)
+                + sum((section.path, clean_heading(heading)) in titles for heading in section.above[1:]),
+            )
+            for section in sections
+        ]
+
+    def _is_opening(self, section: DocumentSection) -> bool:
+        """Return whether a section only introduces a document, as `Kettle Documentation` does."""
+        name = _DOCUMENT_WORD_PATTERN.sub("", section.title)
+        has_code = any(part.kind == "code" for part in section.parts)
+        return section.level == 0 and self.subject.is_named_by(name) and not has_code
 
     def _open_section(self, heading: Block) -> DocumentSection | None:
         title = clean_heading(heading.text)
@@ -115,7 +151,7 @@ class SectionReader:
             section_id = slugify_title(f"{clean_heading(heading.section[-1])} {title}") if heading.section else ""
         if not section_id or section_id in self.sections:
             return None
-        section = DocumentSection(section_id, title, topic, heading.path, level)
+        section = DocumentSection(section_id, title, topic, heading.path, level, heading.section)
         self.sections[section_id] = section
         return section
 
@@ -130,17 +166,36 @@ class SectionReader:
                     return topic
         return "task"
 
+    def _is_whole_list(self, items: list[Block], lead: str) -> bool:
+        """Return whether a list still says what its author means without the items that are left out."""
+        texts = [next(iter(self._select_text(item)), "") if self._has_text(item) else "" for item in items]
+        lost_count = texts.count("")
+        if len(items) > 1 and all(text in self.claimed_texts for text in texts):
+            return False  # another document has the same list
+        if lost_count * 2 > len(items):
+            return False
+        lead_sentence = next(reversed(english.split_sentences(lead)), "")
+        if not lead_sentence.endswith(":"):
+            return True
+        is_lead_lost = not self._is_usable(lead_sentence, is_item=False)
+        has_fragments = any(not text.endswith((".", "?")) for text in texts if text)
+        is_counted = bool(_COUNTED_LEAD_PATTERN.search(lead_sentence))
+        return not (is_lead_lost and has_fragments) and not (lost_count and is_counted)
+
+    def _has_text(self, block: Block) -> bool:
+        return bool(block.text) and not block.html and not block.only_link
+
     def _read_parts(self, block: Block) -> Iterator[SectionPart]:
         if block.kind == "code":
             language, code = read_code(block)
             if code.strip() and not (language == "shell" and _DEVELOPER_COMMAND_PATTERN.search(code)):
-                yield SectionPart("code", documents.compute_snippet_id(language, code))
+                yield SectionPart("code", code_blocks.compute_snippet_id(language, code))
         elif block.kind == "row":
             cells = [cell.strip() for cell in block.text.split("|")]
             if any(cells) and not block.html and "://" not in block.text:
                 kind = "header" if block.lead == "header" else "row"
                 yield SectionPart(kind, self._claim(block.text, block))
-        elif not block.html and not block.only_link and block.text:
+        elif self._has_text(block):
             for text in self._select_text(block):
                 label = block.lead if block.lead and (block.kind == "item" or _is_note(block)) else ""
                 kind = "item" if block.kind == "item" else "note" if _is_note(block) else "text"
@@ -166,7 +221,8 @@ class SectionReader:
         leads = kept[-1:] if kept and kept[-1].endswith(":") and block.kind != "item" else []
         body = kept[: len(kept) - len(leads)]
         texts = [*([" ".join(body)] if body else []), *leads]
-        return [text for text in texts if text not in self.claimed_texts]
+        # An item is part of its list, which another list may share it with.
+        return [text for text in texts if block.kind == "item" or text not in self.claimed_texts]
 
     def _is_usable(self, sentence: str, *, is_item: bool) -> bool:
         ending = "." if is_item and not sentence.endswith((".", "?", ":")) else ""
@@ -198,10 +254,10 @@ def read_code(block: Block) -> tuple[str, str]:
     """Return the language and the code of a block as the catalogue has it, without prompts and outputs."""
     language = detect_block_language(block)
     code = dedent(block.text)
-    if language == "python" and documents.is_session(code):
-        code = documents.extract_session_input(code)
+    if language == "python" and code_blocks.is_session(code):
+        code = code_blocks.extract_session_input(code)
     elif language == "shell":
-        code = documents.extract_commands(code)
+        code = code_blocks.extract_commands(code)
     return language, code
 
 

@@ -17,7 +17,8 @@ from cleats.toolsets.launch.source.evidence.package_claims import PackageClaimWr
 from cleats.toolsets.launch.source.evidence.repository_sources import RepositorySources
 from cleats.toolsets.launch.source.manifests.model import PackageManifest
 from cleats.toolsets.launch.source.text import english
-from cleats.toolsets.launch.source.text.documents import Block, compute_snippet_id
+from cleats.toolsets.launch.source.text.code_blocks import compute_snippet_id
+from cleats.toolsets.launch.source.text.documents import Block
 
 _PLATFORM_TITLES: Final = {
     "javascript": "JavaScript",

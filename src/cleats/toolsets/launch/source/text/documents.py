@@ -5,7 +5,6 @@ Text keeps only code markup: links become their text, images and HTML are droppe
 form and an id; that of a session is its input.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -26,8 +25,11 @@ _RULE_LINE_PATTERN: Final = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
 _LIST_ITEM_PATTERN: Final = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)\s+(?=\S)")
 _DIRECTIVE_PATTERN: Final = re.compile(r"\s*\.\. +([\w-]+)::\s*(.*)$")
 CODE_DIRECTIVES: Final = frozenset({"code", "code-block", "code-cell", "sourcecode", "doctest", "testcode", "ipython"})
-_ROLE_PATTERN: Final = re.compile(r":[\w:.+-]+:`~?!?(?:\.(?=[A-Z]))?([^`<]+?)(?:\s*<[^>]*>)?`")
-"""A dot before a class name is a search marker of Sphinx; before a file name it belongs to it."""
+_ROLE_PATTERN: Final = re.compile(
+    r":(?:[\w:.+-]+:|(?:class|meth|func|mod|attr|exc|data|obj))`"
+    r"~?!?(?:\.(?=[A-Z]))?([^`<]+?)(?:\s*<[^>]*>)?`"
+)
+"""The colon after the name of a role is often forgotten; a dot before a class is a search marker of Sphinx."""
 _NUMBERED_ROLE_PATTERN: Final = re.compile(r":(rfc|pep):`(\d+)[^`<]*`", re.IGNORECASE)
 _CLASS_SUBSTITUTION_PATTERN: Final = re.compile(r"(?<=[a-z] )\|([A-Z]\w*[a-z]\w*)\|(?!_)")
 _LINK_PATTERN: Final = re.compile(r"`([^`<]+?)\s*<[^>]*>`__?")
@@ -283,80 +285,3 @@ def strip_inline_markup(text: str) -> str:
     text = re.sub(r"`([^`]+)`__?(?!\w)", r"\1", text) if re.search(r"`_", text) else text
     text = _EMPHASIS_PATTERN.sub(lambda match: match[1] or match[2], text)
     return " ".join(re.sub(r"(?<=\w)_(?=[\s.,;:)]|$)", "", text).split())
-
-
-_SHELL_PROMPT_PATTERN: Final = re.compile(r"^\s*(?:\([\w.-]+\)\s*)?[$%#>]\s+(?=\S)")
-
-
-MAX_OUTPUT_LINES: Final = 12
-"""Lines of an output that become comments; a longer output would hide the program."""
-
-
-def normalize_code(code: str) -> str:
-    """Normalize line ends, and strip trailing spaces and surrounding blank lines."""
-    lines = [line.rstrip() for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    return "\n".join(lines).strip("\n") + "\n"
-
-
-def compute_snippet_id(language: str, code: str) -> str:
-    """Return the id of code, which depends only on its language and its text."""
-    return "snip_" + hashlib.sha256(f"{language}\n{normalize_code(code)}".encode()).hexdigest()[:16]
-
-
-def is_session(code: str) -> bool:
-    """Return True if a line has the prompt of the Python interpreter."""
-    return any(re.match(r"\s*>>>( |$)", line) for line in code.splitlines())
-
-
-def extract_session_input(code: str) -> str:
-    """Return the input of a Python session, with short outputs as comments below it.
-
-    A continuation is a `...` below a prompt. A blank line between two inputs is kept, so that the
-    program keeps its paragraphs.
-    """
-    input_lines: list[str] = []
-    output_lines: list[str] = []
-    in_input = False
-    indent = 0
-
-    def end_output() -> None:
-        is_traceback = output_lines[:1] == ["Traceback (most recent call last):"]
-        shown_lines = output_lines[-1:] if is_traceback else output_lines
-        if input_lines and len(shown_lines) <= MAX_OUTPUT_LINES:
-            input_lines.extend(f"# {line}" for line in shown_lines)
-        output_lines.clear()
-
-    for line in code.splitlines():
-        stripped = line.strip()
-        if stripped.startswith(">>>"):
-            indent = _measure_indent(line)
-            end_output()
-            if not in_input and input_lines and input_lines[-1]:
-                input_lines.append("")
-            in_input = True
-        elif not stripped:
-            end_output()
-            in_input = False
-            if input_lines and input_lines[-1]:
-                input_lines.append("")
-            continue
-        else:
-            in_input = in_input and stripped.startswith("...")
-        if in_input:
-            input_lines.append(line[indent + 3 :].removeprefix(" ").rstrip())
-        elif input_lines and input_lines[-1]:  # text after a blank line is no output
-            output_lines.append(line[indent:].rstrip())
-    end_output()
-    return "\n".join(input_lines).strip("\n") + "\n" if input_lines else ""
-
-
-def extract_commands(code: str) -> str:
-    """Return the commands of a shell session; code without prompts is returned unchanged."""
-    command_lines: list[str] = []
-    is_continued = False
-    for line in code.splitlines():
-        prompt = _SHELL_PROMPT_PATTERN.match(line) if line.lstrip()[:1] in ("$", "%") else None
-        if prompt or is_continued:
-            command_lines.append(line[prompt.end() :] if prompt else line.removeprefix("> "))
-            is_continued = command_lines[-1].rstrip().endswith("\\")
-    return "\n".join(command_lines) + "\n" if command_lines else code

@@ -64,7 +64,7 @@ _CHATTER_PATTERN: Final = load_pattern("chatter")
 _PERSONAL_PATTERN: Final = load_pattern("personal")
 _REMOVABLE_CLAIM_PATTERN: Final = load_expression("removable_claim")
 """Unproven adjectives that can be dropped before a noun, and adverbs before a verb. `secure` is
-kept: without it a secure shell would be something else."""
+kept unless another adjective follows: without it a secure shell would be something else."""
 
 _MARKUP_PATTERN: Final = load_expression("markup")
 _UNUSUAL_CHARACTER_PATTERN: Final = re.compile(r"[^\x20-\x7e\u00a0-\u024f\u2010-\u2027\u20ac]")
@@ -72,6 +72,7 @@ _COMPARISON_PATTERN: Final = re.compile(r"\s[<>=]=?\s|[\u2070-\u209c\u2190-\u219
 """Signs of mathematics, which a quotation may have."""
 
 _OPEN_END_WORDS: Final = load_words("open_ends")
+_PARENTHESIS_PATTERN: Final = re.compile(r"^\([^)]*\)[ ,]*")
 _INLINE_CODE_PATTERN: Final = re.compile(r"`[^`]*`")
 _SENTENCE_END_PATTERN: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(`A-Z0-9])")
 _ABBREVIATION_PATTERN: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|approx|incl|resp|No|Fig|Mr|Dr|St)\.$")
@@ -121,6 +122,7 @@ def strip_leading_praise(text: str) -> str:
         if rest[praise.end() :][:1] not in (" ", ","):
             break
         rest = rest[praise.end() :].lstrip(" ,").removeprefix("and ")
+        rest = _PARENTHESIS_PATTERN.sub("", rest)  # it explains the praise
     if not article or rest == text[article.end() :]:
         return rest
     return f"{'an' if rest[:1].lower() in 'aeio' else 'a'} {rest}"

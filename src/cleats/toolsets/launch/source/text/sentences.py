@@ -48,6 +48,9 @@ _BROKEN_PHRASE_PATTERN: Final = english.load_expression("broken_phrase")
 """Marks of a text that is more, or less, than one phrase."""
 
 _REFERRING_WORD_PATTERN: Final = re.compile(r"^(it|they|this|these|that|those|he|she|here|there)\b", re.IGNORECASE)
+_SELF_REFERENCE_PATTERN: Final = re.compile(r"This (?:library|package|module|crate|gem|framework|tool)\b")
+"""A subject that can only be the product, also before a document has named it."""
+
 _PARENTHETICAL_PATTERN: Final = re.compile(r"\s*\((see|cf|more|docs?|read|e\.g)\b[^)]*\)", re.IGNORECASE)
 
 
@@ -137,8 +140,8 @@ def extract_product_sentences(block: Block, subject: ProductSubject) -> list[str
     for sentence in _split_sentences(block.text, subject):
         is_own = has_product_subject(sentence, subject)
         statement = _strip_predicate_praise(sentence) if is_own else ""
-        if is_product_named and not is_own:
-            statement = _resolve_pronoun(sentence, subject)
+        if not is_own and (is_product_named or _SELF_REFERENCE_PATTERN.match(sentence)):
+            statement = _strip_predicate_praise(_resolve_pronoun(sentence, subject))
         is_product_named = is_product_named or is_own
         if statement and english.is_statement(statement):
             statements.append(statement)
@@ -274,7 +277,7 @@ def has_product_subject(sentence: str, subject: ProductSubject) -> bool:
 
 def _strip_predicate_praise(sentence: str) -> str:
     """Drop praise from a predicate: `X is a fast parser` becomes `X is a parser`."""
-    match = re.match(r"(.{1,80}? is )(an? .+)", sentence)
+    match = re.match(r"(.{1,80}? (?:is|provides|offers|implements) )(an? .+)", sentence)
     predicate = english.strip_leading_praise(match[2]) if match else ""
     is_informative = predicate.startswith(("a ", "an ")) and len(predicate.split()) > 3  # a library says nothing
     return f"{match[1]}{predicate}" if match and is_informative else sentence
