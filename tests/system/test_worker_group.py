@@ -115,7 +115,7 @@ def test_connections_that_all_dead_workers_left_behind_go_to_their_successors(
 
 
 def test_the_supervisor_survives_workers_that_end_together(tmp_path: Path, groups: list[Group]) -> None:
-    count = 24
+    count = 48  # so many that some end while the supervisor looks at another one
     group = Group(tmp_path, count)
     groups.append(group)
     for ready_count in (2 * count, 3 * count, 4 * count):

@@ -148,6 +148,23 @@ def test_figures_are_added_up_over_all_workers(held: HeldConnections) -> None:
         wait_until(lambda number=number: count_requests(number) == 4)  # type: ignore[misc]
 
 
+def test_workers_reach_each_other_under_a_temporary_folder_with_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    with run_workers(tmp_path, TMPDIR=str(folder)) as web:
+        connections = HeldConnections(web)
+        sessions = [connections.open_session(number) for number in range(2)]
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        statuses = [
+            connections.request(number, "POST", "/mcp", message, {**MCP_HEADERS, "mcp-session-id": session})[0]
+            for session in sessions
+            for number in range(2)
+        ]
+        connections.close()
+
+    assert statuses == [200] * 4
+
+
 def test_a_limit_counts_the_requests_of_all_workers(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.toml"
     # One request in an hour, after five at once: the machine may be as slow as it likes.
