@@ -76,7 +76,11 @@ def connect(url: str, *, autocommit: bool = False) -> "Connection":
         ) from None
     try:
         connection = psycopg.connect(add_connection_defaults(url), autocommit=True)
-        connection.execute(SESSION_SETTINGS)
+        try:
+            connection.execute(SESSION_SETTINGS)
+        except BaseException:
+            connection.close()
+            raise
         connection.autocommit = autocommit
     except psycopg.OperationalError as error:
         raise UnreachableError(f"the database does not answer ({type(error).__name__})") from None

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from cleats.transports.http.service import CLEANUP_TIMEOUT_SECONDS
 from cleats.transports.http.tokens import hash_token
 from tests.support.console import ConsoleBrowser
 from tests.support.http_client import (
@@ -137,13 +138,31 @@ async def test_the_official_client_gets_progress_and_answers_whichever_worker_ac
 def test_figures_are_added_up_over_all_workers(held: HeldConnections) -> None:
     def count_requests(number: int) -> float:
         text = held.request(number, "GET", "/metrics")[2].decode()
-        return read_counter(text, 'cleats_http_requests_total{method="GET",route="/health",status="200"}')
+        return read_counter(text, 'cleats_http_requests_total{method="PUT",route="/health",status="404"}')
 
-    before = count_requests(0)
     for number in range(4):
-        assert held.request(number, "GET", "/health")[0] == 200
+        assert held.request(number, "PUT", "/health")[0] == 404
 
-    assert [count_requests(number) - before for number in range(4)] == [4] * 4
+    # A worker that is too busy to answer the others is read from its latest copy.
+    for number in range(4):
+        wait_until(lambda number=number: count_requests(number) == 4)  # type: ignore[misc]
+
+
+def test_workers_reach_each_other_under_a_temporary_folder_with_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    with run_workers(tmp_path, TMPDIR=str(folder)) as web:
+        connections = HeldConnections(web)
+        sessions = [connections.open_session(number) for number in range(2)]
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        statuses = [
+            connections.request(number, "POST", "/mcp", message, {**MCP_HEADERS, "mcp-session-id": session})[0]
+            for session in sessions
+            for number in range(2)
+        ]
+        connections.close()
+
+    assert statuses == [200] * 4
 
 
 def test_a_limit_counts_the_requests_of_all_workers(tmp_path: Path) -> None:
@@ -211,6 +230,59 @@ def test_calls_on_all_workers_are_answered_before_the_server_ends(tmp_path: Path
         assert [call.result(WAIT_TIMEOUT_SECONDS).status for call in calls] == [200] * 6
         assert web.wait_for_exit() == 0
         assert web.stderr.count("serve.end") == WORKERS
+
+
+def hold_on_other_workers(
+    stack: ExitStack, web: WebServer, folder: Path
+) -> list[Future[tuple[int, dict[str, str], bytes]]]:
+    """Start four calls, each in a session of the worker that does not have the connection; return their answers."""
+    connections = HeldConnections(web)
+    stack.callback(connections.close)
+    pool = stack.enter_context(ThreadPoolExecutor(4))
+    sessions = [connections.open_session(number) for number in range(4)]
+    owners = [session.partition("-")[0] for session in sessions]
+    answers = []
+    for number, owner in enumerate(owners):
+        session = next(session for session in sessions if not session.startswith(f"{owner}-"))
+        params = {"name": "hold", "arguments": {"folder": str(folder), "name": f"call{number}"}}
+        message = {"jsonrpc": "2.0", "id": number + 2, "method": "tools/call", "params": params}
+        headers = {**MCP_HEADERS, "mcp-session-id": session}
+        answers.append(pool.submit(connections.request, number, "POST", "/mcp", message, headers))
+    wait_until(lambda: read_counter(web.get("/metrics").body.decode(), "cleats_calls_running ") == 4)
+    return answers
+
+
+def test_calls_in_sessions_of_other_workers_are_answered_before_the_server_ends(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        web = stack.enter_context(run_workers(tmp_path, CLEATS_DRAIN="60"))
+        answers = hold_on_other_workers(stack, web, tmp_path)
+        web.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: web.stderr.count("workers.stop") == 1)
+        for number in range(4):
+            (tmp_path / f"go-call{number}").touch()
+        results = [answer.result(WAIT_TIMEOUT_SECONDS) for answer in answers]
+
+        assert web.wait_for_exit() == 0
+    assert [status for status, _, _ in results] == [200] * 4
+    assert all(f'"name":"call{number}"'.encode() in body for number, (_, _, body) in enumerate(results))
+
+
+def test_a_worker_waits_for_the_answers_of_another_one_as_long_as_for_its_own(tmp_path: Path) -> None:
+    # Longer than the time that connections have after the last call of a worker itself.
+    drain = CLEANUP_TIMEOUT_SECONDS + 3
+    with ExitStack() as stack:
+        web = stack.enter_context(run_workers(tmp_path, CLEATS_DRAIN=str(drain)))
+        answers = hold_on_other_workers(stack, web, tmp_path)
+        for number in range(1, 4):
+            (tmp_path / f"go-call{number}").touch()
+        for answer in answers[1:]:
+            answer.result(WAIT_TIMEOUT_SECONDS)
+        web.process.send_signal(signal.SIGTERM)
+        status, _, body = answers[0].result(WAIT_TIMEOUT_SECONDS)
+
+        assert web.wait_for_exit() == 0
+    assert status == 200
+    assert b'"reason":"cancelled"' in body  # by the worker that has the session, at the end of its time
 
 
 def test_workers_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:

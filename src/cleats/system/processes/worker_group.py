@@ -8,6 +8,7 @@ The two ends of a worker's channel send single bytes. A worker that reads the en
 supervisor and stops.
 """
 
+import errno
 import logging
 import os
 import selectors
@@ -44,8 +45,11 @@ ENDED_BYTE: Final = b"x"
 MAX_UNTAKEN_CONNECTIONS: Final = 64
 """The number of connections that may wait for one worker; further ones wait in the queue of the listening socket."""
 
+LOST_WORKER_ERRORS: Final = frozenset({errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN})
+"""The errors of a channel whose other end is closed."""
+
 ACCEPT_PAUSE_SECONDS: Final = 0.1
-"""The pause after a connection that could not be accepted."""
+"""The pause after a connection that could not be accepted or passed on."""
 
 FIRST_RESTART_SECONDS: Final = 0.1
 """The delay before a worker that has crashed is started again; every further crash doubles it."""
@@ -116,9 +120,11 @@ class WorkerGroup:
             if self._stopping_at is not None and not self._workers:
                 self._leave()
                 return None
+            self._place_connections()
             self._watch_listener()
             for key, _ in self._selector.select(self._find_timeout()):
-                key.data()
+                if self._selector.get_map().get(key.fd) is key:  # else an earlier event has removed the worker
+                    key.data()
             self._act_on_time()
 
     def _watch_signals(self) -> None:
@@ -153,7 +159,10 @@ class WorkerGroup:
     def _find_timeout(self) -> float | None:
         times = [*self._start_times.values()]
         times += [when for when in (self._close_at, self._kill_at) if when is not None]
-        return max(0.0, min(times) - time.monotonic()) if times else None
+        now = time.monotonic()
+        if self._unplaced and self._find_worker() is not None:
+            times.append(now + ACCEPT_PAUSE_SECONDS)
+        return max(0.0, min(times) - now) if times else None
 
     def _act_on_time(self) -> None:
         now = time.monotonic()
@@ -179,18 +188,22 @@ class WorkerGroup:
     def _start_due_workers(self) -> WorkerSeat | None:
         now = time.monotonic()
         for slot in [slot for slot, when in self._start_times.items() if when <= now]:
-            del self._start_times[slot]
+            if self._start_times.pop(slot, None) is None:  # the group was given up after an earlier slot
+                continue
             if (seat := self._start_worker(slot)) is not None:
                 return seat
         return None
 
     def _start_worker(self, slot: int) -> WorkerSeat | None:
-        our_end, worker_end = socket.socketpair()
-        with warnings.catch_warnings():
-            # Python warns that threads do not survive a fork. The existing ones belong to numpy and to the log, which
-            # starts another one.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
+        try:
+            pid, our_end, worker_end = _fork_with_channel()
+        except OSError as error:  # there are too many processes or open files, or too little memory
+            log.error("worker.start_failed slot=%d error=%s", slot, error.strerror)  # noqa: TRY400 - the reason says it
+            if self._is_announced:
+                self._plan_restart(slot)
+            else:
+                self._give_up(exit_code=1)
+            return None
         if pid == 0:
             our_end.close()
             self._become_worker()
@@ -247,7 +260,6 @@ class WorkerGroup:
             pid, status = os.waitpid(worker.pid, os.WNOHANG)
             if pid:
                 self._remove_worker(worker, os.waitstatus_to_exitcode(status))
-        self._place_connections()
 
     def _remove_worker(self, worker: _Worker, exit_code: int) -> None:
         while worker.channel in self._selector.get_map() and self._read_channel(worker):
@@ -259,22 +271,29 @@ class WorkerGroup:
         self._unplaced.extend(worker.untaken)
         if self._stopping_at is not None:
             return
-        now = time.monotonic()
         if not self._is_announced:
-            # It has said why; starting it again would only repeat that.
-            self.exit_code = exit_code if exit_code > 0 else 1
-            self._begin_stop(now)
+            self._give_up(exit_code)  # the worker has said why; starting it again would only repeat that
             return
-        is_stable = now - worker.started_at > STABLE_SECONDS
-        crash_count = 0 if is_stable else self._crash_counts[worker.slot]
-        delay = min(MAX_RESTART_SECONDS, FIRST_RESTART_SECONDS * 2**crash_count)
-        self._crash_counts[worker.slot] = min(crash_count + 1, 20)
-        self._start_times[worker.slot] = now + delay
+        if time.monotonic() - worker.started_at > STABLE_SECONDS:
+            self._crash_counts[worker.slot] = 0
+        delay = self._plan_restart(worker.slot)
         log.error("worker.exit slot=%d pid=%d code=%d restart=%gs", worker.slot, worker.pid, exit_code, delay)
+
+    def _give_up(self, exit_code: int) -> None:
+        """Stop a group whose workers do not start."""
+        self.exit_code = exit_code if exit_code > 0 else 1
+        self._begin_stop(time.monotonic())
+
+    def _plan_restart(self, slot: int) -> float:
+        """Plan another start of a worker; return the delay."""
+        delay: float = min(MAX_RESTART_SECONDS, FIRST_RESTART_SECONDS * 2 ** self._crash_counts[slot])
+        self._crash_counts[slot] = min(self._crash_counts[slot] + 1, 20)
+        self._start_times[slot] = time.monotonic() + delay
+        return delay
 
     def _watch_listener(self) -> None:
         """Accept while there is a worker for the next connection; the kernel keeps the others."""
-        wanted = self._listener.fileno() >= 0 and self._find_worker() is not None
+        wanted = self._listener.fileno() >= 0 and self._can_accept()
         if wanted == self._is_accepting:
             return
         self._is_accepting = wanted
@@ -284,7 +303,7 @@ class WorkerGroup:
             self._selector.unregister(self._listener)
 
     def _accept_connections(self) -> None:
-        while self._find_worker() is not None:
+        while self._can_accept():
             try:
                 connection, _ = self._listener.accept()
             except BlockingIOError:
@@ -297,6 +316,9 @@ class WorkerGroup:
                 return
             self._unplaced.append(connection)
             self._place_connections()
+
+    def _can_accept(self) -> bool:
+        return not self._unplaced and self._find_worker() is not None
 
     def _find_worker(self) -> _Worker | None:
         candidates = [
@@ -311,9 +333,12 @@ class WorkerGroup:
             connection = self._unplaced.popleft()
             try:
                 socket.send_fds(worker.channel, [CONNECTION_BYTE], [connection.fileno()])
-            except OSError:  # the worker is about to end; its end is noticed later
-                worker.is_ready = False
+            except OSError as error:
                 self._unplaced.appendleft(connection)
+                if error.errno not in LOST_WORKER_ERRORS:  # the system has too many descriptors on the way
+                    log.warning("connection.delayed slot=%d error=%s", worker.slot, error.strerror)
+                    return
+                worker.is_ready = False  # it is about to end, which is noticed later
             else:
                 worker.open_connections += 1
                 worker.untaken.append(connection)
@@ -327,6 +352,21 @@ class WorkerGroup:
         for item in (self._listener, self._signals, self._signal_writer, *self._unplaced):
             item.close()
         self._selector.close()
+
+
+def _fork_with_channel() -> tuple[int, socket.socket, socket.socket]:
+    """Fork; return the process id, which is 0 in the worker, and both ends of a new channel."""
+    our_end, worker_end = socket.socketpair()
+    try:
+        with warnings.catch_warnings():
+            # Python warns that threads do not survive a fork. The existing ones belong to numpy and to the log, which
+            # starts another one.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return os.fork(), our_end, worker_end
+    except OSError:
+        our_end.close()
+        worker_end.close()
+        raise
 
 
 def _ignore_signal(_number: int, _frame: object) -> None:

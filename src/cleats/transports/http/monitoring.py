@@ -259,24 +259,31 @@ class RotatingLineFile:
             except FileNotFoundError:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 file = os.open(self._path, flags, 0o600)
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode):
-                return file
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                status = os.fstat(file)
-            if not self._is_current(status):  # another process has rotated it
+            try:
+                if self._has_room(file, size):
+                    return file
+            except OSError:
                 os.close(file)
-            elif not status.st_size or status.st_size + size <= self._limit:
-                return file
-            elif fcntl is None:  # Windows renames no open file
-                os.close(file)
+                raise
+            os.close(file)
+            if fcntl is None:  # Windows renames no open file
                 self._rotate_files()
-            else:
-                try:
-                    self._rotate_files()
-                finally:
-                    os.close(file)
+
+    def _has_room(self, file: int, size: int) -> bool:
+        """Lock a file; return whether it is the current one and has room for a batch. Rotate it if it is full."""
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            return True
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            status = os.fstat(file)
+        if not self._is_current(status):  # another process has rotated it
+            return False
+        if not status.st_size or status.st_size + size <= self._limit:
+            return True
+        if fcntl is not None:
+            self._rotate_files()
+        return False
 
     def _is_current(self, status: os.stat_result) -> bool:
         try:

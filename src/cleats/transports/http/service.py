@@ -224,11 +224,14 @@ async def serve_api(
             log.info("serve.linger seconds=%g", settings.http.linger)
             await asyncio.sleep(settings.http.linger)
 
+    def has_forwarded_requests() -> bool:
+        return worker is not None and worker.forwarded_count > 0
+
     async def drain_calls() -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.drain
-        # Calls of MCP sessions count as well, and nothing signals their end.
-        while vitals.list_open_calls() and loop.time() < deadline:  # noqa: ASYNC110
+        # Calls of MCP sessions count as well, and those that another worker answers; nothing signals their end.
+        while (vitals.list_open_calls() or has_forwarded_requests()) and loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(DRAIN_CHECK_SECONDS)
         if open_calls := len(vitals.list_open_calls()):
             log.warning("drain.cut requests=%d after=%gs", open_calls, settings.drain)

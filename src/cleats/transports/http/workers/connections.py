@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 MAX_READS_AT_ONCE: Final = 16
 """The messages that are read before other work gets its turn."""
 
+RECEIVE_FLAGS: Final = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+"""Without the second one, a program that this process runs would keep the connections of clients open."""
+
 REPORT_SECONDS: Final = 0.1
 """The interval between two reports of how many connections have ended."""
 
@@ -66,7 +69,7 @@ class SupervisorChannel:
     def _read(self, adopt: Callable[[socket.socket], object]) -> None:
         for _ in range(MAX_READS_AT_ONCE):
             try:
-                message, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1, socket.MSG_DONTWAIT)
+                message, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1, RECEIVE_FLAGS)
             except BlockingIOError:
                 return
             except OSError:

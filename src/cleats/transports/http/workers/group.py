@@ -1,6 +1,7 @@
 """What the workers of one server share, made before they are: a folder, the tokens and the rate limits."""
 
 import gc
+import os
 import shutil
 import socket
 import tempfile
@@ -16,6 +17,9 @@ from cleats.transports.http.caller_access import load_served_tokens
 from cleats.transports.http.service import CLEANUP_TIMEOUT_SECONDS
 from cleats.transports.http.tokens import AccessToken, RateLimiter
 from cleats.transports.http.workers.rates import SharedLimits
+
+MAX_PARENT_BYTES = 70
+"""The length of a path in which a socket of a worker still has a valid address; an address has 108 bytes."""
 
 STOP_MARGIN_SECONDS = 15.0
 """The time that a worker has to end beyond its drain, for answers, sessions and clean-up."""
@@ -40,6 +44,13 @@ class GroupEnd:
     exit_code: int
 
 
+def _create_folder() -> Path:
+    """Create a folder that only this user can open, with a path short enough for the sockets in it."""
+    parent = tempfile.gettempdir()
+    is_short = len(os.fsencode(parent)) <= MAX_PARENT_BYTES
+    return Path(tempfile.mkdtemp(prefix="cleats-http-", dir=parent if is_short else "/tmp"))  # noqa: S108 - mode 0700
+
+
 def run_workers(
     settings: Settings,
     served_toolsets: Sequence[Toolset],
@@ -55,7 +66,7 @@ def run_workers(
     tokens = load_served_tokens(settings, served_toolsets)
     import_module("cleats.transports.mcp.http")  # so that the SDK is in memory once for all workers
     gc.freeze()
-    folder = Path(tempfile.mkdtemp(prefix="cleats-http-"))
+    folder = _create_folder()
     limits = SharedLimits(folder, len(tokens))
     limiters: dict[str, RateLimiter] = {
         token.name: limits.build_limiter(index, token.per_minute, token.burst)

@@ -10,6 +10,7 @@ from cleats.runtime.recent_calls import RecentCalls
 from cleats.runtime.server_status import ServerStatus
 from cleats.transports.http.guard import ConsoleEntry
 from cleats.transports.http.monitoring import HttpTraffic
+from cleats.transports.http.service import CLEANUP_TIMEOUT_SECONDS
 from cleats.transports.http.workers.connections import SupervisorChannel
 from cleats.transports.http.workers.figures import FiguresExchange
 from cleats.transports.http.workers.group import HttpWorker
@@ -35,6 +36,11 @@ class WorkerMembership:
         self._figures = FiguresExchange(worker.folder, self._peers, status, traffic, recent_calls)
         self._targets: dict[str, ASGIApp] = {}
 
+    @property
+    def forwarded_count(self) -> int:
+        """The requests of this worker's clients that other workers are answering."""
+        return self._peers.forwarded_count
+
     def route_sessions(self, endpoint: ASGIApp, caller: str) -> ASGIApp:
         """Return the MCP endpoint of a caller that finds the sessions of every worker."""
         router = SessionRouter(endpoint, self._peers, caller)
@@ -56,4 +62,4 @@ class WorkerMembership:
         finally:
             saving.cancel()
             self._figures.encode()
-            self._peers.close()
+            await self._peers.close(CLEANUP_TIMEOUT_SECONDS)

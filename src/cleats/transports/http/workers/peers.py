@@ -32,8 +32,11 @@ CONNECT_SECONDS: Final = 5.0
 
 CONNECT_RETRY_SECONDS: Final = 0.05
 
-FIGURES_SECONDS: Final = 1.0
-"""The time that another worker has to answer with its figures."""
+MAX_PENDING_EXCHANGES: Final = 4096
+"""The requests of other workers that may wait to be accepted; the system may allow fewer."""
+
+FIGURES_SECONDS: Final = 5.0
+"""The time that another worker has to answer with its figures, on a busy machine."""
 
 _SCOPE_NAMES: Final = (
     "type", "http_version", "method", "scheme", "path", "raw_path", "query_string", "root_path",
@@ -56,6 +59,9 @@ class WorkerPeers:
         self._folder = folder
         self._server: asyncio.AbstractServer | None = None
         self._targets: Mapping[str, ASGIApp] = {}
+        self._answers: set[asyncio.Task[None]] = set()
+        self.forwarded_count = 0
+        """The requests with an end that other workers are answering; streams of events are not counted."""
         self._encode_figures: Callable[[], bytes] = bytes
 
     async def serve(self, targets: Mapping[str, ASGIApp], encode_figures: Callable[[], bytes]) -> None:
@@ -63,12 +69,16 @@ class WorkerPeers:
         self._targets, self._encode_figures = targets, encode_figures
         path = self._socket_path(self.slot)
         path.unlink(missing_ok=True)  # of a worker that has crashed
-        self._server = await asyncio.start_unix_server(self._answer, path)
+        self._server = await asyncio.start_unix_server(self._start_answer, path, backlog=MAX_PENDING_EXCHANGES)
 
-    def close(self) -> None:
-        """Answer no further request; those in progress go on."""
+    async def close(self, timeout_seconds: float) -> None:
+        """Answer no further request, and give the answers in progress some time to be sent."""
         if self._server is not None:
             self._server.close()
+        if self._answers:
+            _, unsent_answers = await asyncio.wait(self._answers, timeout=timeout_seconds)
+            for answer in unsent_answers:
+                answer.cancel()
 
     async def forward(
         self, slot: int, target: str, scope: Scope, receive: Receive, send: Send, *, waits: bool = False
@@ -80,10 +90,13 @@ class WorkerPeers:
         """
         reader, writer = await self._connect(slot, CONNECT_SECONDS if waits else 0.0)
         exchange = _Exchange(reader, writer, receive, send)
+        counted = scope["method"] != "GET"
+        self.forwarded_count += counted
         try:
             _write_frame(writer, {"target": target, "scope": {name: scope.get(name) for name in _SCOPE_NAMES}})
             await exchange.run()
         finally:
+            self.forwarded_count -= counted
             writer.close()
         if not exchange.is_answered and not exchange.is_abandoned:
             if exchange.is_started:
@@ -108,14 +121,23 @@ class WorkerPeers:
         return self._folder / f"{slot}.sock"
 
     async def _connect(self, slot: int, seconds: float) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        deadline = asyncio.get_running_loop().time() + seconds
+        started_at = asyncio.get_running_loop().time()
+        deadline = started_at + seconds
         while True:
             try:
                 return await asyncio.open_unix_connection(self._socket_path(slot))
+            except BlockingIOError as error:  # it is there, but has too many requests to accept
+                if asyncio.get_running_loop().time() >= max(deadline, started_at + CONNECT_SECONDS):
+                    raise UnreachableWorkerError from error
             except OSError as error:
                 if asyncio.get_running_loop().time() >= deadline:
                     raise UnreachableWorkerError from error
             await asyncio.sleep(CONNECT_RETRY_SECONDS)
+
+    def _start_answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answer = asyncio.get_running_loop().create_task(self._answer(reader, writer))
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -132,6 +154,8 @@ class WorkerPeers:
             pass  # the other worker has gone
         finally:
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()  # so that the answer is complete before this process ends
 
 
 class _Exchange:
