@@ -74,7 +74,7 @@ def diff(settings: Settings, run_id: str) -> None:
 @click.option("--run", "run_id", metavar="RUN_ID", help="The run. [default: the last run]")
 @json_command
 def explain(settings: Settings, place: str, *, run_id: str | None) -> None:
-    """Show the claims of a line of a page and the source lines behind them.
+    """Show the claims and the evidence of a line of a page.
 
     PAGE is the path of a page in the site, or the end of it.
 
@@ -135,7 +135,7 @@ def _render_source(source: dict[str, Any], *, with_text: bool) -> Iterator[str]:
 @click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True)
 @run_command
 def preview(settings: Settings, run_id: str, *, port: int) -> None:
-    """Serve the site of a run on this machine, with the pages of the run.
+    """Serve the site with the pages of a run on this machine.
 
     Without RUN_ID, serves the last run. The server of the site's own generator shows your edits at once; Ctrl-C
     ends it.
