@@ -58,3 +58,9 @@ def test_a_patch_is_shown_by_file() -> None:
 def test_an_archive_that_cannot_be_read_has_no_patch() -> None:
     assert read_patch("not base64!") == ""
     assert read_patch("UEsDBA==") == ""
+
+
+def test_the_changes_of_pages_come_before_the_record_of_the_launch() -> None:
+    patch = "".join(f"diff --git a/{path} b/{path}\n@@ -0,0 +1 @@\n+x\n" for path in ("docs/.record.json", "docs/a.md"))
+
+    assert [file["path"] for file in split_patch(patch)] == ["docs/a.md", "docs/.record.json"]

@@ -98,8 +98,8 @@ def read_patch(encoded: str) -> str:
 
 
 def split_patch(patch: str) -> list[dict[str, Any]]:
-    """Return the patch of each file with its counts of lines."""
-    files = []
+    """Return the patch of each file with its counts of lines; pages come before the record that a launch keeps."""
+    files: list[dict[str, Any]] = []
     for part in patch.split("diff --git ")[1:]:
         header, _, _ = part.partition("\n")
         body = part[part.find("@@") :] if "@@" in part else ""
@@ -113,7 +113,7 @@ def split_patch(patch: str) -> list[dict[str, Any]]:
                 "lines": highlight_lines(body.removesuffix("\n"), language="diff") if body else [],
             }
         )
-    return files
+    return sorted(files, key=lambda file: file["path"].rpartition("/")[2].startswith("."))
 
 
 async def list_artifacts(console: CallerConsole, request: Request) -> Response:
