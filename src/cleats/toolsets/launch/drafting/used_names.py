@@ -11,7 +11,7 @@ from cleats.toolsets.launch.source.checkout.safe_parsing import unparse_node, wa
 def find_used_names(code: str) -> frozenset[str]:
     """Return the full names that Python code imports or reads from imported modules.
 
-    A word in the code is no proof: `console.print` is not the `print` of the package.
+    A word in the code does not prove it: `console.print` is not the `print` of the package.
     """
     nodes = walk_python(code)
     imported_names: dict[str, str] = {}

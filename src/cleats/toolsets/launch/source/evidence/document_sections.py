@@ -120,7 +120,7 @@ class SectionReader:
     def list_sections(self) -> list[DocumentSection]:
         """Return the sections that say something, in the order of the documents.
 
-        A section whose parent says nothing moves up, or it would stand below an unrelated section.
+        A section whose parent says nothing moves up, or it would follow an unrelated section.
         """
         sections = [section for section in self.sections.values() if section.parts]
         titles = {(section.path, section.title) for section in sections}
@@ -237,7 +237,7 @@ class SectionReader:
         self.claimed_texts.add(text)
         is_readme = "/" not in block.path
         citation = Citation.of_block(block, "readme_technical" if is_readme else "implementation_doc")
-        # A warning is quoted as it is written, which is no inference.
+        # A warning is quoted as it is written, so nothing is inferred.
         is_fact = True if _WARNING_PATTERN.search(text) else None
         return self.ledger.add(text, "other", [citation], is_fact=is_fact)
 

@@ -148,7 +148,7 @@ class PackageClaimWriter:
         claim_ids[symbol.name] = self.ledger.add(text, "api", citations)
         for note in symbol.notes:
             citation = Citation(symbol.path, note.line, note.end, "api_doc")
-            # A warning is quoted as it is written, which is no inference.
+            # A warning is quoted as it is written, so nothing is inferred.
             note_text = f"The documentation of {symbol.quoted_name} notes: {note.text}"
             claim_ids[f"{symbol.name}:{note.line}"] = self.ledger.add(note_text, "api", [citation], is_fact=True)
 

@@ -53,7 +53,7 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
 def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: str) -> tuple[str, ...]:
     """Return the files that an import reads first, type declarations before code.
 
-    A built file that is not in the repository stands for the source it is built from.
+    A built file that is not in the repository counts as the source it is built from.
     """
     exports = document.get("exports")
     root = exports.get(".", exports) if isinstance(exports, dict) else exports
