@@ -24,6 +24,8 @@ from cleats.system.processes.command import (
 )
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
+
     from cleats.system.processes.shared_supervisor import SharedSupervisor, SupervisedCommand
 
 __all__ = ["CommandError", "CompletedCommand", "StartError", "run_command", "run_in_thread", "shared_supervisor"]
@@ -95,10 +97,16 @@ def _use_supervisor(supervisor: "SharedSupervisor | None") -> Iterator[None]:
             supervisor.close()
 
 
-async def run_in_thread(work: Callable[..., R], *arguments: Any, grace: float = GRACE_SECONDS) -> R:
+async def run_in_thread(
+    work: Callable[..., R],
+    *arguments: Any,
+    grace: float = GRACE_SECONDS,
+    limiter: "CapacityLimiter | None" = None,
+) -> R:
     """Run blocking work in a thread. Cancelling it terminates its commands, and the work soon after.
 
     The cancelled caller goes on at once; a command that ignores SIGTERM has `grace` more seconds.
+    With a limiter, the work waits for its turn; a cancelled one gives its turn back when the thread has ended.
     """
     from anyio import to_thread  # noqa: PLC0415 - an async caller has loaded it already
 
@@ -110,7 +118,7 @@ async def run_in_thread(work: Callable[..., R], *arguments: Any, grace: float = 
             return work(*arguments)
 
     try:
-        return await to_thread.run_sync(run_work, abandon_on_cancel=True)
+        return await to_thread.run_sync(run_work, abandon_on_cancel=True, limiter=limiter)
     finally:
         thread_work.is_stopped = True
         if supervisor is not None:

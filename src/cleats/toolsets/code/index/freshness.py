@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from cleats.system.processes import blocking
 from cleats.system.processes.command import GRACE_SECONDS
+from cleats.system.processes.shared_runs import SharedRuns
 from cleats.toolsets.code.analysis.history.head import GitHead, is_same_head, read_head
 from cleats.toolsets.code.discovery.files import DiscoveredFile
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
@@ -252,7 +253,7 @@ class FreshnessWatch:
         watcher = self._get_watcher(repository)
         if watcher.generation != current:
             watcher.valid_until = 0.0
-        has_changed = await blocking.run_in_thread(watcher.checker.has_changed, grace=self._grace)
+        has_changed = await watcher.changes.run()
         if has_changed is False and time.monotonic() < watcher.valid_until:
             return watcher.freshness
         if watcher.running is None or watcher.running.is_over:
@@ -284,7 +285,8 @@ class FreshnessWatch:
         watcher = self._watchers.pop(repository.id, None)
         if watcher is None:
             checker = FreshnessChecker(repository.root, self._open_store(repository), self._options)
-            watcher = _FreshnessWatcher(checker, lambda: self._update_records(repository))
+            changes = SharedRuns(checker.has_changed, self._grace)
+            watcher = _FreshnessWatcher(checker, changes, lambda: self._update_records(repository))
             if len(self._watchers) >= MAX_WATCHED_REPOSITORIES:
                 del self._watchers[next(iter(self._watchers))]
         self._watchers[repository.id] = watcher  # at the end: the first is the longest unused
@@ -293,6 +295,7 @@ class FreshnessWatch:
 
 class _FreshnessWatcher(Struct):
     checker: FreshnessChecker
+    changes: SharedRuns[bool | None]
     update_records: Callable[[], object]
     freshness: Freshness | None = None
     generation: str | None = None

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from msgspec.structs import replace
 
@@ -25,13 +25,21 @@ from cleats.toolsets.code.query.arguments import LIST_ARGUMENTS, make_input_sche
 from cleats.toolsets.code.search.answer_schema import LISTED_OUTPUT_SCHEMA, SEARCH_OUTPUT_SCHEMA
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
+
     from cleats.toolsets.code.index.options import BuildOptions
     from cleats.toolsets.code.query.request import SearchRequest
     from cleats.toolsets.code.repository import Repository
     from cleats.toolsets.code.search.engine import SearchEngine
 
+R = TypeVar("R")
+
 MAX_OPEN_ENGINES: Final = 8
 """Repositories that stay open: mapped files, and a few megabytes of memory each."""
+
+
+MAX_SEARCH_THREADS: Final = 2
+"""Searches that compute at the same time. More threads than two wait for the interpreter's lock and halve the rate."""
 
 
 @dataclass(eq=False)
@@ -156,6 +164,7 @@ class SearchTool:
         self._load_live_search, self._load_overlay = load_live_search, load_overlay
         self._demote_tests = demote_tests
         self._engines = SearchEnginePool()
+        self._limiter: CapacityLimiter | None = None
 
     async def search(self, args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer one search."""
@@ -183,7 +192,7 @@ class SearchTool:
             await self._refresh_index(repository, context)
         context.progress(RUNNING_MESSAGE, phase="search")
         try:
-            answer = await blocking.run_in_thread(self._run_search, args, repository, other_roots)
+            answer = await self._run_limited(self._run_search, args, repository, other_roots)
         except ToolError as error:
             if error.code is not ErrorCode.NO_INDEX or not self._builds.start_first(repository):
                 raise
@@ -191,7 +200,7 @@ class SearchTool:
         fresh = await self._indexes.check_freshness(repository, max_wait=FRESHNESS_TIMEOUT_SECONDS)
         is_unknown = fresh is None and self._indexes.find_remote_reader(repository) is None
         if is_unknown or (fresh is not None and fresh.is_stale):
-            overlaid = await blocking.run_in_thread(self._run_overlay, args, repository, other_roots)
+            overlaid = await self._run_limited(self._run_overlay, args, repository, other_roots)
             answer = overlaid or answer
         if fresh is not None and fresh.is_stale:
             context.warn(
@@ -200,6 +209,13 @@ class SearchTool:
                 hint="Search with refresh=true, or call build_index with incremental=true.",
             )
         return answer
+
+    async def _run_limited(self, work: Callable[..., R], *arguments: Any) -> R:
+        """Run work of a search in a thread, when fewer than `MAX_SEARCH_THREADS` are busy."""
+        from anyio import CapacityLimiter  # noqa: PLC0415 - an async caller has loaded it already
+
+        self._limiter = self._limiter or CapacityLimiter(MAX_SEARCH_THREADS)
+        return await blocking.run_in_thread(work, *arguments, limiter=self._limiter)
 
     async def _search_live(self, repository: "Repository", args: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Answer from the files, while the first index is being built."""
