@@ -115,7 +115,7 @@ def render_result(result: CallResult, *, as_json: bool) -> tuple[bool, bytes]:
         answer = result.payload.render_outcome(outcome, result.call.meta)
         return answer.ok, _encode_answer(answer, as_json=as_json)
 
-    return render_encodable(encode, result.outcome, result.call.tool)
+    return render_encodable(encode, result.outcome, tool=result.call.tool)
 
 
 def _encode_answer(answer: Answer, *, as_json: bool) -> bytes:

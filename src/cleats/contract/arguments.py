@@ -58,7 +58,8 @@ class ArgumentBinder:
         Raises:
             ToolError: INVALID_REQUEST with every violation in `details`.
         """
-        arguments = self._normalize_arguments(arguments)
+        if self._array_names or self._list_arguments or None in arguments.values():
+            arguments = self._normalize_arguments(arguments)
         violations = [violation.as_json() for violation in self._validator.find_violations(arguments)]
         for name in sorted(self._reserved_names & arguments.keys()) if self._reserved_names else ():
             message = f'"{name}" is reserved for the future and must not be set'

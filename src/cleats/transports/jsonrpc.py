@@ -148,13 +148,14 @@ encode_answer: Final = msgspec.json.Encoder(enc_hook=str).encode
 """Encode the answer of a tool, as every surface does."""
 
 
-def render_encodable(render: Callable[[Outcome], T], outcome: Outcome, tool: str = "-") -> T:
+def render_encodable(render: Callable[..., T], outcome: Outcome, *arguments: Any, tool: str = "-") -> T:
     """Return the rendered outcome of a tool, or a rendered failure if its answer is not JSON."""
     try:
-        return render(outcome)
+        return render(outcome, *arguments)
     except (TypeError, ValueError, OverflowError, RecursionError):
         log.exception("answer.unspeakable tool=%s", tool)
-        return render(Failed(ToolError(ErrorCode.INTERNAL, "The tool's result is not valid JSON.")))
+        failure = Failed(ToolError(ErrorCode.INTERNAL, "The tool's result is not valid JSON."))
+        return render(failure, *arguments)
 
 
 class _MessageWithId(msgspec.Struct):

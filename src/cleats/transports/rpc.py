@@ -124,7 +124,7 @@ class RpcConnection:
         def encode(outcome: Outcome) -> bytes:
             return _encode_result(response_id, _render_body(payload.render_outcome(outcome, call.meta)))
 
-        return jsonrpc.render_encodable(encode, outcome, call.tool)
+        return jsonrpc.render_encodable(encode, outcome, tool=call.tool)
 
 
 def _count_bytes(frame: bytes | OversizedFrame) -> int:

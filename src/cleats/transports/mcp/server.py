@@ -193,9 +193,14 @@ class ClientRoots:
             self.close()
             self._query = asyncio.ensure_future(self._ask_client())
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether the client has yet to answer the latest question."""
+        return self._query is not None and not self._query.done()
+
     async def wait_until_known(self) -> None:
         """Wait for the answer to the latest question, if there is one."""
-        if self._query is not None and not self._query.done():
+        if self._query is not None:
             await asyncio.wait({self._query})
 
     def close(self) -> None:
@@ -326,7 +331,8 @@ class McpConnection:
         return await serve_one(self._server, inbound, method, params, connection=connection, lifespan_state=None)
 
     async def _call_tool(self, inbound: InboundMessage, params: MessageParams, *, modern: bool) -> dict[str, Any]:
-        await self.roots.wait_until_known()
+        if self.roots.is_asking:
+            await self.roots.wait_until_known()
         request_id, on_begin = str(inbound.request_id), inbound.begin_call
         return await self._server.tools.call_tool(
             params, request_id=request_id, channel=inbound, modern=modern, raw=True, on_begin=on_begin

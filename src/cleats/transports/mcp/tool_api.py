@@ -87,7 +87,7 @@ class ToolSurface:
             if not is_tool_result:
                 raise protocol_error(outcome.error)
         tool = self.dispatcher.registry.find(call.tool)
-        result = render_encodable(lambda outcome: _render_result(tool, outcome, call.meta, raw=raw), outcome, tool.name)
+        result = render_encodable(_render_result, outcome, tool, call.meta, raw, tool=tool.name)
         if modern:
             result["resultType"] = "complete"
             result["_meta"] = SERVER_STAMP
@@ -139,7 +139,7 @@ def _build_reporter(
     return send_progress
 
 
-def _render_result(tool: Tool, outcome: Outcome, meta: AnswerMeta, *, raw: bool) -> dict[str, Any]:
+def _render_result(outcome: Outcome, tool: Tool, meta: AnswerMeta, raw: bool) -> dict[str, Any]:
     answer = tool.payload.render_outcome(outcome, meta)
     encoded = None if answer.body is None else encode_answer(answer.body)
     text = {"type": "text", "text": (encoded or b"").decode()}
