@@ -45,8 +45,11 @@ async def find_code(dispatcher: Dispatcher) -> str:
 
 async def test_the_first_question_starts_a_build_that_goes_on_after_its_answer(client: ExploreClient) -> None:
     settings, status = build_settings(client, "on"), ServerStatus()
+    lock = GenerationStore(client.folder / "cache", Repository(client.root)).try_build_lock()
+    assert lock is not None
     async with app.open_dispatcher(settings, app.load_toolsets(settings, ["explore"], status), status) as dispatcher:
         first = await find_code(dispatcher)
+        lock.release()
         with anyio.fail_after(240):
             while not has_index(client):
                 await anyio.sleep(0.05)

@@ -135,14 +135,39 @@ def test_read_symbol_shows_a_declaration_by_any_part_of_its_qualified_name(clien
     assert answer.endswith("16:         self.items.append(item)")
 
 
-def test_read_symbol_lists_candidates_and_a_path_chooses(client: ExploreClient) -> None:
-    candidates = client.read_answer("read_symbol", name="total_price")
+def test_read_symbol_shows_all_short_declarations_with_a_name_and_a_class_chooses(client: ExploreClient) -> None:
+    both = client.read_answer("read_symbol", name="total_price")
     chosen = client.read_answer("read_symbol", name="GiftCart.total_price")
 
-    assert "shop/cart.py:18 method Cart.total_price" in candidates
-    assert "shop/cart.py:23 method GiftCart.total_price" in candidates
+    assert both.startswith("shop/cart.py:18-19 method Cart.total_price\n18:     def total_price(self):")
+    assert "shop/cart.py:23-24 method GiftCart.total_price\n23:     def total_price(self):" in both
     assert chosen.startswith("shop/cart.py:23-24 method GiftCart.total_price")
     assert client.read_error("read_symbol", name="nothing_like_this").code is ErrorCode.NOT_FOUND
+
+
+def test_read_symbol_lists_candidates_whose_text_is_too_long_and_a_path_chooses(client: ExploreClient) -> None:
+    for name in ("left", "right"):
+        client.write_file(f"shop/{name}.py", "def weigh(cart):\n" + "    cart.touch()\n" * 40)
+
+    candidates = client.read_answer("read_symbol", name="weigh")
+    chosen = client.read_answer("read_symbol", name="weigh", path="shop/right.py")
+
+    assert candidates.splitlines() == [
+        "2 declarations match; name one with its class, or give path:",
+        "shop/left.py:1 function weigh  def weigh(cart)",
+        "shop/right.py:1 function weigh  def weigh(cart)",
+    ]
+    assert chosen.startswith("shop/right.py:1-41 function weigh\n1: def weigh(cart):")
+
+
+def test_read_symbol_reads_several_names_and_says_which_it_did_not_find(client: ExploreClient) -> None:
+    answer = client.read_answer("read_symbol", name="Cart.add_item, nothing_like_this, GiftCart.total_price")
+    error = client.read_error("read_symbol", name="nothing_like_this, nor_this")
+
+    assert answer.startswith("shop/cart.py:12-16 method Cart.add_item\n12: ")
+    assert "\nshop/cart.py:23-24 method GiftCart.total_price\n23: " in answer
+    assert answer.endswith("\nNot found: nothing_like_this")
+    assert error.message.startswith("No declaration is named 'nothing_like_this' or 'nor_this'.")
 
 
 def test_a_class_that_is_too_large_is_shown_as_its_members(client: ExploreClient) -> None:

@@ -8,7 +8,7 @@ from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.code.analysis.facts import Chunk
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.explore import ripgrep
-from cleats.toolsets.code.explore.answer_text import AnswerText, limit_line_count, number_lines
+from cleats.toolsets.code.explore.answer_text import MIN_LINE_COUNT, AnswerText, limit_line_count, number_lines
 from cleats.toolsets.code.explore.declarations import (
     CONTAINER_KINDS,
     DeclarationReader,
@@ -29,6 +29,9 @@ MAX_LISTED_CANDIDATES: Final = 25
 
 DEFAULT_LINE_COUNT: Final = 60
 """Lines that `read_lines` shows, unless the caller gives an end."""
+
+_NAME_SEPARATOR: Final = re.compile(r",\s*(?![^(<\[]*[)>\]])")
+"""A comma between names, not one between the parameters of a name."""
 
 _DECLARING_WORDS: Final = (
     "def class func function fn struct enum trait interface type const let var val fun object module namespace impl"
@@ -90,41 +93,57 @@ def _find_candidate_paths(repository: Repository, last_name: str, globs: Sequenc
 def read_symbol(
     repository: Repository, args: Mapping[str, Any], reader: DeclarationReader, is_cancelled: Callable[[], bool]
 ) -> str:
-    """Return the text of a declaration, or the candidates if there are several.
+    """Return the text of declarations, or the candidates for a name that too many have.
 
     Raises:
-        ToolError: NOT_FOUND, nothing has that name.
+        ToolError: NOT_FOUND, nothing has any of the names.
     """
-    found = find_declarations(repository, args["name"], reader, make_globs(args), is_cancelled)
-    if not found:
+    names = [name for name in _NAME_SEPARATOR.split(args["name"]) if name.strip()] or [args["name"]]
+    answer = AnswerText(args["tokens"])
+    line_count = max(MIN_LINE_COUNT, limit_line_count(args["tokens"]) // len(names))
+    unknown_names = []
+    for name in names:
+        found = find_declarations(repository, name, reader, make_globs(args), is_cancelled)
+        if found:
+            _add_found(answer, found, line_count)
+        else:
+            unknown_names.append(name.strip())
+    if len(unknown_names) == len(names):
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"No declaration is named {args['name']!r}.",
+            f"No declaration is named {' or '.join(map(repr, unknown_names))}.",
             hint="Try a part of the name with find_code, or grep_code for the text.",
         )
-    best = _pick_best(found)
-    answer = AnswerText(args["tokens"])
-    line_count = limit_line_count(args["tokens"])
-    if best is None:
+    return answer.render(footer=f"Not found: {', '.join(unknown_names)}" if unknown_names else "")
+
+
+def _add_found(answer: AnswerText, found: Sequence[FoundDeclaration], line_count: int) -> None:
+    """Add the declarations that are meant, or the candidates with their places if their text would be too long."""
+    meant = _choose_meant(found)
+    if len(meant) > 1 and sum(_count_lines(item) for item in meant) > line_count:
         shown = [_describe_location(item) for item in found[:MAX_LISTED_CANDIDATES]]
         more = f" ({len(found) - len(shown)} more)" if len(found) > len(shown) else ""
-        answer.add_block(shown)
-        return answer.render(f"{len(found)} declarations match{more}; name one with its class, or give path:")
-    others = [item for item in found if item is not best]
-    note = f"also: {', '.join(_describe_place(item) for item in others[:5])}" if others else ""
-    if len(others) > 5:
-        note += f" and {len(others) - 5} more"
-    _add_declaration(answer, best, line_count)
-    return answer.render(note)
+        head = f"{len(found)} declarations match{more}; name one with its class, or give path:"
+        answer.add_block([head, *shown])
+        return
+    others = [item for item in found if item not in meant]
+    if others:
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        answer.add_block([f"also: {', '.join(_describe_place(item) for item in others[:5])}{more}"])
+    for item in meant:
+        _add_declaration(answer, item, line_count)
 
 
-def _pick_best(found: Sequence[FoundDeclaration]) -> FoundDeclaration | None:
-    """Return the one declaration that is meant: the only one with a body outside of tests, or the least nested."""
+def _choose_meant(found: Sequence[FoundDeclaration]) -> list[FoundDeclaration]:
+    """Return the least nested declarations among those with a body outside of tests."""
     bodies = [item for item in found if PROTOTYPE_MODIFIER not in item.chunk.modifiers] or list(found)
     candidates = [item for item in bodies if TEST_PATH_PATTERN.search(item.file.path) is None] or bodies
     depth = min(item.chunk.name.count(".") for item in candidates)
-    least_nested = [item for item in candidates if item.chunk.name.count(".") == depth]
-    return least_nested[0] if len(least_nested) == 1 else None
+    return [item for item in candidates if item.chunk.name.count(".") == depth]
+
+
+def _count_lines(item: FoundDeclaration) -> int:
+    return item.chunk.end_line - item.chunk.start_line + 1
 
 
 def _describe_place(item: FoundDeclaration) -> str:

@@ -175,7 +175,11 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
                 ),
                 input=arguments(
                     {
-                        "name": {"type": "string", "minLength": 1, "description": "Name, qualified or not."},
+                        "name": {
+                            "type": "string",
+                            "minLength": 1,
+                            "description": "Name, qualified or not, or several with commas between them.",
+                        },
                         "path": PATH_PROPERTY,
                         "tokens": TOKENS_PROPERTY,
                         "repo": REPO_PROPERTY,
