@@ -276,7 +276,7 @@ def _render_status(answer: Mapping[str, Any]) -> str:
     rows = [
         ("index", f"{index_facts['path']}  ({format_bytes(index_facts['bytes'])})"),
         ("built", f"{index_facts['builtAt'][:19].replace('T', ' ')} UTC by cleats {index_facts['tool']}"),
-        ("of", _describe_commit(index_facts)),
+        ("source", _describe_commit(index_facts)),
         ("state", _describe_freshness(answer)),
         ("vectors", "yes" if answer["vectors"]["available"] else "no"),
         ("sqlite", format_bytes(answer["sqlite"]["bytes"]) if answer["sqlite"]["exists"] else "no"),

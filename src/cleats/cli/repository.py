@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cleats.cli import tool_command
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.output import (
     echo_json,
     format_bytes,
@@ -32,7 +33,7 @@ _ARGUMENT_FLAGS = {"repoPath": "--repo", "maxBytes": "--max-bytes", "startLine":
 
 @click.command()
 @click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=tool_command.complete_files)
-@click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Number of lines around.")
+@click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Number of lines before and after.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Maximum number of bytes.")
 @repo_option
 @terminal_options
@@ -96,8 +97,8 @@ def _number_lines(answer: Mapping[str, Any]) -> str:
 @path_argument
 @click.option("--skip-install", is_flag=True, help="Skip the check for package manifests.")
 @click.option("--skip-dicts", is_flag=True, help="Skip the check of dictionaries.")
-@click.option("--skip-index", is_flag=True, help="Build nothing.")
-@click.option("--skip-artifacts", is_flag=True, help="Do not start from ci-artifacts.")
+@click.option("--skip-index", is_flag=True, help="Do not build the index.")
+@click.option("--skip-artifacts", is_flag=True, help="Do not start from an index in the folder ci-artifacts.")
 @click.option("--skip-tooling", is_flag=True, help="Skip the check for linters and other tools.")
 @click.option("--with-sqlite", is_flag=True, help="Create the SQLite index too.")
 @click.option("--incremental", is_flag=True, help="Read only changed files.")
@@ -216,11 +217,11 @@ def _format_value(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-_mode_help = "Fail if the index lacks this content; the file always holds all of it."
+_mode_help = "Content that the index must have; the file always contains all of it."
 _mode_option = click.option("--mode", type=mode_choice, default="all", show_default=True, help=_mode_help)
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def sqlite() -> None:
     """Create the SQLite full-text index of a repository, or compact its SQLite files.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.launch.calls import (
     LaunchClient,
     call_launch_tool,
@@ -26,7 +27,7 @@ from cleats.toolsets.launch.runs.states import RunState
 _STATE_CHOICE = click.Choice([state.value for state in RunState], case_sensitive=False)
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def launch() -> None:
     """Turn a repository into documentation pages, check them and open the pull request.
 
