@@ -319,7 +319,7 @@ def _describe_error(error: BaseException) -> str:
     if isinstance(cause, process.StartError):
         return f"cannot be started: {cause.reason}; is it installed, and is its folder in PATH?"
     if isinstance(cause, MCPError):
-        return cause.message
+        return f"it answered {cause.message!r}; is it an MCP server?"
     if isinstance(cause, ValidationError):
         first, *further_errors = cause.errors(include_url=False)
         pointer = "".join(f"/{step}" for step in first["loc"])
