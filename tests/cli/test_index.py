@@ -215,7 +215,7 @@ def test_a_disk_that_takes_no_more_leaves_the_last_index(shell: Shell, project: 
 
     assert failed.returncode == 1
     assert "cannot be written: " in failed.stderr
-    assert "An earlier index, if there is one, still answers." in failed.stderr
+    assert "An earlier index, if there is one, is still used." in failed.stderr
     assert "CLEATS_CACHE_DIR" in failed.stderr
     assert status["index"]["files"] == 3
     assert shell.run("index").returncode == 0

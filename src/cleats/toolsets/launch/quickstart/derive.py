@@ -34,7 +34,7 @@ def _read_registry(profile: Profile, files: Sequence[Path]) -> Iterator[ProductR
             raise ToolError(
                 ErrorCode.INVALID_INPUT,
                 f"the registry {file.name} cannot be used: {reason}",
-                hint="It is named by the setting launch_registry, or belongs to the profile.",
+                hint="The setting launch_registry lists it, or it belongs to the profile.",
             ) from None
 
 
