@@ -100,7 +100,7 @@ async def tour_code(client: Client) -> None:
 
     arguments = {"repoPath": str(EXAMPLES_FOLDER.parent)}
     built = extract_result(await client.call_tool("build_index", arguments, progress_callback=print_progress))
-    print_success(f"{built['files']['total']:,} files, {sum(built['chunks'].values()):,} pieces")
+    print_success(f"{built['files']['total']:,} files, {sum(built['chunks'].values()):,} chunks")
 
     print_title(4, "Search in words, and by what the code does")
     for question in (

@@ -129,7 +129,7 @@ def _describe_step(step: Mapping[str, Any]) -> tuple[str, str]:
         return "skipped", step["reason"]
     if "generation" in step:
         chunk_count = sum(step["chunks"].values())
-        return "done", f"{step['files']:,} files, {chunk_count:,} pieces"
+        return "done", f"{step['files']:,} files, {chunk_count:,} chunks"
     missing = ", ".join(tool["name"] for tool in step.get("missing", ()))
     return "done", f"missing: {missing}" if missing else ""
 
@@ -169,7 +169,7 @@ def _describe_state(repo: Mapping[str, Any]) -> str:
         return "does not exist"
     if repo["signature"] is None:
         return "no index"
-    return f"{sum(mode['chunks'] for mode in repo['modes'].values()):,} pieces"
+    return f"{sum(mode['chunks'] for mode in repo['modes'].values()):,} chunks"
 
 
 @click.command()
@@ -255,7 +255,7 @@ def build(settings: Settings, /, path: str | None, **option_values: Any) -> None
 
 def _describe_build(answer: Mapping[str, Any]) -> str:
     verb = "made" if answer["published"] else "is there already"
-    return f"{answer['outPath']} {verb}: {format_bytes(answer['bytes'])}, {answer['chunks']:,} pieces."
+    return f"{answer['outPath']} {verb}: {format_bytes(answer['bytes'])}, {answer['chunks']:,} chunks."
 
 
 @sqlite.command()
@@ -279,7 +279,7 @@ def _describe_packing(answer: Mapping[str, Any], *, dry_run: bool) -> Iterator[s
     before, after = (format_bytes(answer[key]["total"]) for key in ("beforeBytes", "afterBytes"))
     if answer["freedBytes"]:
         would = "would be" if dry_run else "is"
-        yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} pieces."
+        yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} chunks."
     else:
         yield f"{answer['repoPath']}: {before}, already compact."
     if answer["backupPath"]:
