@@ -26,7 +26,7 @@ from tests.support.paths import REPOSITORY_ROOT
 PICTURE_FILE = REPOSITORY_ROOT / "docs" / "terminal.svg"
 RECORDED_COMMANDS = (
     "cleats index",
-    "cleats search 'where are expired sessions closed?' --mode code --top 1",
+    "cleats search 'where are expired sessions closed?' --top 2",
     "cleats search '*' --risk-flow 'request.args->' --context 1",
 )
 TERMINAL_COLUMNS = 84

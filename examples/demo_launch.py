@@ -1,4 +1,4 @@
-"""A launch, from a repository to a request for review: the last part of `make demo`.
+"""A launch, from a repository to a branch for review: the last part of `make demo`.
 
 The sample package and the sample site become git repositories in `build/demo`, where they stay for
 inspection after the demo.
@@ -87,7 +87,7 @@ async def tour_launch(server: Callable[..., StdioServerParameters], number: int)
     os.environ["CLEATS_DATA_DIR"] = str(DEMO_FOLDER / "data")
     async with Client(server("-m", "cleats", "serve", "launch")) as client:
         run = DemoRun(client)
-        print_title(number, "Launch: read a package at a commit, write its pages, check them")
+        print_title(number, "Launch: read a package at one commit, write its pages and check them: 10 to 60 s")
         config = {
             "profile": "plain",
             "family": "measurekit",
@@ -101,9 +101,9 @@ async def tour_launch(server: Callable[..., StdioServerParameters], number: int)
         run.id = (await run.call("launch_start_run", run_config=config))["run_id"]
         status = await run.wait_until_resting()
         assert status["state"] == "READY_FOR_PR", status
-        print_success(f"{len(status['artifacts'])} artifacts; every gate passed, a real Hugo build among them")
+        print_success(f"{len(status['artifacts'])} artifacts; every gate passed, including a real Hugo build")
 
-        print_title(number + 1, "Add a claim that nothing supports: the gates see it, a fix removes it")
+        print_title(number + 1, "Add a claim without evidence: a gate reports it, a fix removes it")
         page = DEMO_FOLDER / "data" / "launch" / "runs" / run.id / "work" / "site" / PAGE_PATH
         text = page.read_text()
         page.write_text(text.replace("## Requirements\n\n", f"## Requirements\n\n{UNSUPPORTED_CLAIM}"))
@@ -115,7 +115,7 @@ async def tour_launch(server: Callable[..., StdioServerParameters], number: int)
             report = fixed["validation_report"]
             print_success(f"fixed {fixed['fixed_issue_id']}, {fixed['remaining_blockers']} left")
 
-        print_title(number + 2, "Open the request, on a plain git remote")
+        print_title(number + 2, "Publish the pages: a branch on a plain git remote")
         opened = await run.call("launch_open_pr")
         print_success(f"{opened['branch']} at {opened['commit_sha'][:12]}")
         print_diff(opened["branch"])
@@ -128,4 +128,4 @@ def print_diff(branch: str) -> None:
     for line in run_git(remote, "show", f"{branch}:{PAGE_PATH}").splitlines()[:14]:
         print_line(f"   {GREEN_STYLE}+{RESET_STYLE} {line}")
     remote_path = remote.relative_to(EXAMPLES_FOLDER.parent)
-    print_line(f"\n   Look at all of it: {BOLD_STYLE}git -C {remote_path} show {branch}{RESET_STYLE}")
+    print_line(f"\n   To see all of it: {BOLD_STYLE}git -C {remote_path} show {branch}{RESET_STYLE}")

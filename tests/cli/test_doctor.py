@@ -17,7 +17,7 @@ def test_a_healthy_machine_exits_0_and_says_so(shell: Shell) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("Ready.\n")
-    for title in ("Versions", "Libraries", "Settings", "Files", "Folders", "Capabilities"):
+    for title in ("Versions", "Libraries", "Settings", "Configuration", "Folders", "Capabilities"):
         assert f"\n{title}\n" in f"\n{done.stdout}"
 
 

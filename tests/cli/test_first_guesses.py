@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cleats.cli import main
+from cleats.cli.guesses import COMMANDS_BY_GUESS
 from tests.support.shell import Shell
 
 
@@ -48,12 +49,26 @@ def test_every_command_that_is_advised_exists() -> None:
     assert main.COMMANDS_BY_NAME.keys().isdisjoint(main.ADVICE_BY_GUESS.keys() | main.GUESSES.keys())
 
 
-@pytest.mark.parametrize(("guess", "command"), [("check", "validate"), ("find", "search"), ("show", "info")])
-def test_a_guess_below_skills_runs_the_command(shell: Shell, guess: str, command: str) -> None:
-    assert (
-        shell.run("skills", guess, "--help").stdout.splitlines()[2:]
-        == (shell.run("skills", command, "--help").stdout.splitlines()[2:])
-    )
+@pytest.mark.parametrize(
+    ("group", "guess", "command"),
+    [(group, guess, command) for group, guesses in COMMANDS_BY_GUESS.items() for guess, command in guesses.items()],
+)
+def test_a_guess_in_a_group_runs_the_command(group: str, guess: str, command: str) -> None:
+    context = main.cli.make_context("cleats", ["tools"])
+    commands: Any = main.cli.get_command(context, group)
+
+    assert guess not in commands.commands
+    assert commands.resolve_command(context, [guess])[1] is commands.commands[command]
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [(("statsu",), "status"), (("launch", "strat"), "start"), (("cache", "cleen"), "clean")]
+)
+def test_a_misspelt_command_gets_a_suggestion(shell: Shell, words: tuple[str, ...], meant: str) -> None:
+    result = shell.run(*words)
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"Unknown command '{words[-1]}'. Did you mean '{meant}'?" in result.stderr
 
 
 def test_a_misspelt_variable_is_reported_on_stderr_with_the_nearest_setting(shell: Shell) -> None:

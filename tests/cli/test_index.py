@@ -34,10 +34,10 @@ def test_the_first_index_says_what_it_has_and_what_it_left_out(shell: Shell, pro
     assert result.returncode == 0
     first, *rest = result.stdout.splitlines()
     assert first.startswith("~ indexed in ")
-    assert first.endswith("3 files (3 new), 3 pieces.")
+    assert first.endswith("3 files (3 new), 3 chunks.")
     assert rest == [
         "  files     1 ignore, 1 markdown, 1 python",
-        "  pieces    2 code, 1 prose",
+        "  chunks    2 code, 1 prose",
         "  left out  1 binary",
     ]
     assert result.stderr == ""
@@ -51,7 +51,7 @@ def test_an_index_is_updated_by_default_and_built_anew_on_demand(shell: Shell, p
     update = json.loads(shell.run("index", ".", "--json").stdout)
     full = json.loads(shell.run("index", "--full", "--json", "--mode", "code").stdout)
 
-    assert second.stdout == "~ is up to date: 3 files, 3 pieces.\n"
+    assert second.stdout == "~ is up to date: 3 files, 3 chunks.\n"
     assert (update["files"]["added"], update["files"]["unchanged"]) == (1, 3)
     assert (full["files"]["added"], full["files"]["unchanged"]) == (4, 0)
     assert full["repoPath"] == str(project)
@@ -215,7 +215,7 @@ def test_a_disk_that_takes_no_more_leaves_the_last_index(shell: Shell, project: 
 
     assert failed.returncode == 1
     assert "cannot be written: " in failed.stderr
-    assert "An earlier index, if there is one, still answers." in failed.stderr
+    assert "An earlier index, if there is one, is still used." in failed.stderr
     assert "CLEATS_CACHE_DIR" in failed.stderr
     assert status["index"]["files"] == 3
     assert shell.run("index").returncode == 0

@@ -79,6 +79,22 @@ def test_the_status_of_a_run_that_waits_leaves_with_three(waiting_run: tuple[Lau
     assert answer["status"]["section_states"] == {"docs": "BLOCKED"}
 
 
+def test_a_run_is_named_by_last_or_by_the_first_characters_of_its_id(
+    waiting_run: tuple[LaunchCommand, str, str],
+) -> None:
+    cleats, run_id, _ = waiting_run
+    other_id = cleats.run_json("start", cleats.write_config("other.yaml", family="other"), "--no-drive")["run_id"]
+
+    for text, expected_id in (("last", other_id), (run_id[-8:-2], run_id), (run_id[:-1], run_id), (run_id, run_id)):
+        exits = 3 if expected_id == run_id else 0
+        assert cleats.run_json("status", text, exits=exits)["status"]["run_id"] == expected_id
+    ambiguous = cleats("cancel", "r_", exits=2).stderr
+    unknown = cleats("cancel", "zzzz", exits=2).stderr
+    assert f"'r_' matches 2 runs: {other_id}, {run_id}. Give more characters." in " ".join(ambiguous.split())
+    assert "RUN_NOT_FOUND" in unknown or "INVALID_INPUT" in unknown
+    assert cleats.run_json("cancel", "last")["run_id"] == other_id
+
+
 def test_runs_are_listed_and_chosen(waiting_run: tuple[LaunchCommand, str, str]) -> None:
     cleats, run_id, _ = waiting_run
 

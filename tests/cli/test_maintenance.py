@@ -148,7 +148,7 @@ def test_a_workspace_shows_what_can_be_searched_together(shell: Shell, project: 
 
     assert (bare.returncode, ready.returncode, wrong.returncode) == (1, 0, 2)
     assert "no index" in bare.stdout
-    assert "2 pieces" in ready.stdout
+    assert "2 chunks" in ready.stdout
     assert search_result.stdout.startswith("app:app/core.py:5: function second")
 
 

@@ -203,6 +203,15 @@ def test_new_says_where_it_could_not_write_and_what_to_do(shell: Shell, project:
     assert "Use --dir or --user to create it elsewhere." in process.stderr
 
 
+def test_validate_warns_about_the_description_of_the_template(shell: Shell, project: Path) -> None:
+    assert shell.run("skills", "new", "release-notes").returncode == 0
+
+    checked = shell.run("skills", "validate", cwd=str(project))
+
+    assert checked.returncode == 0
+    assert "warning: the description is still the one of the template" in checked.stdout
+
+
 def test_new_writes_a_skill_that_validate_accepts(shell: Shell, project: Path) -> None:
     process = shell.run("skills", "new", "release-notes", "--description", 'Say: "what" changed')
     path = project / ".agents" / "skills" / "release-notes" / "SKILL.md"
@@ -241,21 +250,21 @@ def test_validate_with_nothing_to_check_is_a_usage_error(shell: Shell, project: 
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        ("name: x\ndescription: d", "its name is 'x' and its folder's 'pdf'"),
+        ("name: x\ndescription: d", "the skill is called 'x', but its folder is called 'pdf'"),
         ("name: 7\ndescription: d", 'Put it in quotes: name: "7".'),
         ("description: d", "Add `name: pdf`."),
         ("name: pdf", "it has no description, or it is not text"),
-        (f"name: pdf\ndescription: {'x' * 1025}", "has 1025 characters of 1024"),
+        (f"name: pdf\ndescription: {'x' * 1025}", "has 1025 characters; the maximum is 1024"),
         ("name: pdf\ndescription: d\nauthor: me", "Move it under `metadata`"),
         ("name: pdf\ndescription: d\nallowed-tools: [Read]", "in one line with spaces"),
         ("name: pdf\ndescription: d\nmetadata:\n  v: 1.0", 'Put it in quotes: v: "1.0".'),
         ("name: pdf\ndescription: d\nmetadata: x", "'metadata' is not a map"),
         ("name: pdf\ndescription: d\nlicense:", "'license' is not text"),
-        (f"name: pdf\ndescription: d\ncompatibility: {'x' * 501}", "501 characters of 500"),
+        (f"name: pdf\ndescription: d\ncompatibility: {'x' * 501}", "501 characters; the maximum is 500"),
         ("name: pdf\ndescription: Use when: asked", "Put the value in quotes"),
         ("name: pdf\n\tdescription: d", "a tab indents a line (line 3) Indent with spaces;"),
         ("\tname: pdf\n\tdescription: d", "a tab indents a line (line 2) Indent with spaces;"),
-        ("name: UPPER Case!\ndescription: d", "folder's 'pdf' Call both 'upper-case'."),
+        ("name: UPPER Case!\ndescription: d", "folder is called 'pdf' Call both 'upper-case'."),
         ("name: xls\ndescription: d", "Rename the folder to 'xls', or the skill to 'pdf'."),
         ("name: pdf\nname: pdf\ndescription: d", "'name' occurs twice Keep one of the two."),
         ("name: pdf\ndescription: !x d", "tag '!x' (line 3) Remove the tag; a text that"),
@@ -277,7 +286,7 @@ def test_a_link_to_a_file_that_is_not_there_is_found(tmp_path: Path) -> None:
     path = write_skill(tmp_path / "pdf", body=body)
     write_old_file(path.with_name("here.md"), "")
 
-    assert [finding.message for finding in validate_skill(str(path))] == ["it links to gone.md, which is not there"]
+    assert [finding.message for finding in validate_skill(str(path))] == ["it links to gone.md, which does not exist"]
 
 
 @pytest.mark.parametrize("command", ["list", "info", "search", "validate", "enable", "disable", "new"])

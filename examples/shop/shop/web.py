@@ -13,7 +13,7 @@ def database() -> sqlite3.Connection:
 
 @app.get("/orders")
 def orders() -> list[tuple]:
-    """The orders of a customer, whoever that says they are."""
+    """Return the orders of the customer that the request names."""
     customer = request.args["customer"]
     query = f"SELECT * FROM orders WHERE customer = '{customer}'"
     return database().execute(query).fetchall()

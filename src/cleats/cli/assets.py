@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from cleats.cli import tool_command
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.output import UnusableInput, echo_json, format_columns, style_heading
 from cleats.contract.errors import ToolError
 from cleats.settings import SettingError, Settings, replace_settings
@@ -25,12 +26,11 @@ SCHEMAS_OPTION = click.option("--schemas", metavar="DIR", help="Folder of the sc
 EXAMPLES_OPTION = click.option("--examples", metavar="DIR", help="Folder of the examples, instead of SYN_EXAMPLES_DIR.")
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def assets() -> None:
     """List schemas and examples; validate, compare and publish assets.
 
-    Schemas are the *.schema.json files of one folder: --schemas, else SYN_SCHEMAS_DIR, else
-    libs/synesthetic-schemas.
+    Schemas are the *.schema.json files of the folder that --schemas or SYN_SCHEMAS_DIR names.
 
     Examples:
       cleats assets validate my.json --schema schemas/tone.schema.json

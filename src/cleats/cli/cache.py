@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.output import format_bytes, format_columns, is_json_requested, print_answer, style_heading
 from cleats.cli.tool_command import call_tool, json_command, path_argument
 from cleats.settings import Settings, replace_settings
@@ -15,7 +16,7 @@ from cleats.settings import Settings, replace_settings
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def cache() -> None:
     """Shrink the cache of indexes, or remove indexes.
 
@@ -143,7 +144,7 @@ _arch_option = click.option("--arch", help="x64 or arm64. [default: this system]
 _provider_option = click.option("--provider", help="Name of the extension. [default: sqlite-vec]")
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def download() -> None:
     """Download and verify optional parts.
 

@@ -32,6 +32,7 @@ from cleats.cli.contract_options import (
     with_server_options,
     with_style_options,
 )
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.output import UnusableInput, format_columns
 from cleats.contract.compat import RULES, BumpLevel, SnapshotError, explain_rule
 from cleats.contract.compat.ci_report import render_changelog
@@ -47,7 +48,7 @@ def _path_option(name: str, default: Path, about: str) -> Callable[[Any], Any]:
     return click.option(name, type=click.Path(path_type=Path), default=default, show_default=True, help=about)
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def contract() -> None:
     """Snapshot, compare and check tool contracts.
 
@@ -178,7 +179,7 @@ def check(
     style: ReportStyle,
     config: ContractConfig,
 ) -> None:
-    """Fail if a contract changed without agreement.
+    """Check that a contract has not changed, or that its version says so.
 
     With --server or --url, compares an MCP server with its lock file. Every change fails the check,
     also of descriptions, because models act on them. --fail-on major allows changes that break no
@@ -272,7 +273,9 @@ def _check_own_contract(
 @_path_option(
     "--against", COMMITTED_SNAPSHOT_PATH, "Committed snapshot; the releases are in the folder `released` beside it."
 )
-@click.option("--replace", "is_replacement", is_flag=True, help="Record this version again, before anybody has it.")
+@click.option(
+    "--replace", "is_replacement", is_flag=True, help="Record this version again; only if nobody uses it yet."
+)
 @with_style_options
 @click.pass_obj
 def release(

@@ -90,7 +90,7 @@ def _build_tables(findings: Row, *, show_all: bool) -> dict[str, list[tuple[str,
             for name, count in counts
         ],
         "Settings": list(_setting_rows(findings["settings"], show_all=show_all)),
-        "Files": [("read" if exists else "none", path) for path, exists in findings["files"].items()],
+        "Configuration": [("read" if exists else "absent", path) for path, exists in findings["files"].items()],
         "Folders": [_folder_row(**folder) for folder in findings["folders"]],
         "Capabilities": [_capability_row(**capability) for capability in findings["capabilities"]],
     }
@@ -114,7 +114,7 @@ def _setting_rows(values: list[Row], *, show_all: bool) -> Iterator[tuple[str, .
 
 def _folder_row(name: str, path: str, *, exists: bool, writable: bool, free: int) -> tuple[str, ...]:
     state = _style_good("writable") if writable else _style_bad("not writable")
-    return name, state, f"{path} ({format_bytes(free)} free{'' if exists else ', not made yet'})"
+    return name, state, f"{path} ({format_bytes(free)} free{'' if exists else ', not created yet'})"
 
 
 def _capability_row(group: str, name: str, purpose: str, remedy: str, *, present: bool) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ def find(settings: Settings, query: tuple[str, ...], **arguments: Any) -> None:
     "-i", "--ignore-case", is_flag=True, default=None, help="Ignore case. [default: if PATTERN is lower case]"
 )
 @click.option("-l", "--files", "files_only", is_flag=True, default=None, help="List only the files, with counts.")
-@click.option("-C", "--context", type=click.IntRange(0, 20), help="Lines around each match.")
+@click.option("-C", "--context", type=click.IntRange(0, 20), help="Number of lines before and after each match.")
 @_offset_option
 @_explore_options
 def grep(settings: Settings, pattern: str, **arguments: Any) -> None:

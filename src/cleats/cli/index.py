@@ -248,7 +248,7 @@ def _render_summary(root: str, report: "BuildReport") -> str:
 
 def _format_amounts(total: int, records: int, chunks: int, changes: str = "") -> str:
     records_text = f" and {format_count(records, 'record')}" if records else ""
-    return f"{format_count(total - records, 'file')}{records_text}{changes}, {format_count(chunks, 'piece')}"
+    return f"{format_count(total - records, 'file')}{records_text}{changes}, {format_count(chunks, 'chunk')}"
 
 
 def _content_rows(
@@ -258,7 +258,7 @@ def _content_rows(
     rows = [("files", _format_counts(files))]
     if RECORDS_LANGUAGE in languages:
         rows.append(("records", f"{languages[RECORDS_LANGUAGE]:,} of `cleats triage`"))
-    rows.append(("pieces", _format_counts(chunks)))
+    rows.append(("chunks", _format_counts(chunks)))
     if skipped:
         rows.append(("left out", _format_counts(skipped)))
     return rows
@@ -276,7 +276,7 @@ def _render_status(answer: Mapping[str, Any]) -> str:
     rows = [
         ("index", f"{index_facts['path']}  ({format_bytes(index_facts['bytes'])})"),
         ("built", f"{index_facts['builtAt'][:19].replace('T', ' ')} UTC by cleats {index_facts['tool']}"),
-        ("of", _describe_commit(index_facts)),
+        ("source", _describe_commit(index_facts)),
         ("state", _describe_freshness(answer)),
         ("vectors", "yes" if answer["vectors"]["available"] else "no"),
         ("sqlite", format_bytes(answer["sqlite"]["bytes"]) if answer["sqlite"]["exists"] else "no"),

@@ -165,7 +165,8 @@ class LazyCommandGroup(click.Group):
         if ctx.resilient_parsing:  # a shell asks what could come next
             return super().resolve_command(ctx, args)
         args = self._resolve_guess(ctx, args)
-        if args[0] not in COMMANDS_BY_NAME and (close_matches := get_close_matches(args[0], COMMANDS_BY_NAME, n=1)):
+        known_words = (*COMMANDS_BY_NAME, *GUESSES, "help", "version")
+        if args[0] not in COMMANDS_BY_NAME and (close_matches := get_close_matches(args[0], known_words, n=1)):
             ctx.fail(f"Unknown command {args[0]!r}. Did you mean {close_matches[0]!r}?")
         return super().resolve_command(ctx, args)
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cleats.cli import tool_command
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.output import (
     echo_json,
     format_bytes,
@@ -32,7 +33,7 @@ _ARGUMENT_FLAGS = {"repoPath": "--repo", "maxBytes": "--max-bytes", "startLine":
 
 @click.command()
 @click.argument("place", metavar="PATH[:LINE[-END]]", shell_complete=tool_command.complete_files)
-@click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Number of lines around.")
+@click.option("-C", "--context", type=click.IntRange(0, 10_000), default=0, help="Number of lines before and after.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Maximum number of bytes.")
 @repo_option
 @terminal_options
@@ -96,8 +97,8 @@ def _number_lines(answer: Mapping[str, Any]) -> str:
 @path_argument
 @click.option("--skip-install", is_flag=True, help="Skip the check for package manifests.")
 @click.option("--skip-dicts", is_flag=True, help="Skip the check of dictionaries.")
-@click.option("--skip-index", is_flag=True, help="Build nothing.")
-@click.option("--skip-artifacts", is_flag=True, help="Do not start from ci-artifacts.")
+@click.option("--skip-index", is_flag=True, help="Do not build the index.")
+@click.option("--skip-artifacts", is_flag=True, help="Do not start from an index in the folder ci-artifacts.")
 @click.option("--skip-tooling", is_flag=True, help="Skip the check for linters and other tools.")
 @click.option("--with-sqlite", is_flag=True, help="Create the SQLite index too.")
 @click.option("--incremental", is_flag=True, help="Read only changed files.")
@@ -128,7 +129,7 @@ def _describe_step(step: Mapping[str, Any]) -> tuple[str, str]:
         return "skipped", step["reason"]
     if "generation" in step:
         chunk_count = sum(step["chunks"].values())
-        return "done", f"{step['files']:,} files, {chunk_count:,} pieces"
+        return "done", f"{step['files']:,} files, {chunk_count:,} chunks"
     missing = ", ".join(tool["name"] for tool in step.get("missing", ()))
     return "done", f"missing: {missing}" if missing else ""
 
@@ -168,7 +169,7 @@ def _describe_state(repo: Mapping[str, Any]) -> str:
         return "does not exist"
     if repo["signature"] is None:
         return "no index"
-    return f"{sum(mode['chunks'] for mode in repo['modes'].values()):,} pieces"
+    return f"{sum(mode['chunks'] for mode in repo['modes'].values()):,} chunks"
 
 
 @click.command()
@@ -216,11 +217,11 @@ def _format_value(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-_mode_help = "Fail if the index lacks this content; the file always holds all of it."
+_mode_help = "Content that the index must have; the file always contains all of it."
 _mode_option = click.option("--mode", type=mode_choice, default="all", show_default=True, help=_mode_help)
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def sqlite() -> None:
     """Create the SQLite full-text index of a repository, or compact its SQLite files.
 
@@ -254,7 +255,7 @@ def build(settings: Settings, /, path: str | None, **option_values: Any) -> None
 
 def _describe_build(answer: Mapping[str, Any]) -> str:
     verb = "made" if answer["published"] else "is there already"
-    return f"{answer['outPath']} {verb}: {format_bytes(answer['bytes'])}, {answer['chunks']:,} pieces."
+    return f"{answer['outPath']} {verb}: {format_bytes(answer['bytes'])}, {answer['chunks']:,} chunks."
 
 
 @sqlite.command()
@@ -278,7 +279,7 @@ def _describe_packing(answer: Mapping[str, Any], *, dry_run: bool) -> Iterator[s
     before, after = (format_bytes(answer[key]["total"]) for key in ("beforeBytes", "afterBytes"))
     if answer["freedBytes"]:
         would = "would be" if dry_run else "is"
-        yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} pieces."
+        yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} chunks."
     else:
         yield f"{answer['repoPath']}: {before}, already compact."
     if answer["backupPath"]:

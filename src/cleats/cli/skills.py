@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cleats.cli import output
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.output import echo_json, format_columns, format_count, is_json_requested, json_option, style_heading
 from cleats.cli.tool_command import skill_options
 from cleats.contract.errors import ToolError
@@ -16,16 +17,6 @@ from cleats.settings import Settings
 if TYPE_CHECKING:
     from cleats.toolsets.skills.catalogue import SkillCatalogue
     from cleats.toolsets.skills.skill import Skill, SkillProblem
-
-COMMANDS_BY_GUESS: Mapping[str, str] = {"check": "validate", "find": "search", "show": "info", "create": "new"}
-"""Words that people try first, and the commands that they run."""
-
-
-class GuessingGroup(click.Group):
-    """A group that also accepts the words that people try first."""
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return super().get_command(ctx, COMMANDS_BY_GUESS.get(name, name))
 
 
 @click.group(cls=GuessingGroup)
@@ -163,9 +154,9 @@ def search(settings: Settings, query: str, *, limit: int) -> None:
 @json_option
 @click.pass_obj
 def validate(settings: Settings, paths: tuple[Path, ...], *, strict: bool) -> None:
-    """Check skills against the specification.
+    """Check skills against the Agent Skills specification.
 
-    Uses the Agent Skills specification; every finding says how to fix it.
+    Every finding says how to fix it.
 
     PATHS are SKILL.md files, skill folders, or folders of skills. [default: all skills of the project and the
     user]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.output import echo_json, format_columns, format_count, is_json_requested, print_answer, style_heading
 from cleats.cli.tool_command import call_tool, exit_with_error, json_command, repo_option
 from cleats.contract.errors import ErrorCode, ToolError
@@ -37,7 +38,7 @@ _meta_help = "Additional field of the record; repeatable."
 _meta_option = click.option("--meta", "pairs", multiple=True, metavar="KEY=TEXT", help=_meta_help)
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def triage() -> None:
     """Store the findings of security scanners and your decisions about them.
 
@@ -95,7 +96,9 @@ def _summarize_ingestion(answer: Mapping[str, Any]) -> str:
 @click.argument("finding")
 @click.argument("status", type=click.Choice(get_args(DecisionStatus)))
 @click.option("--because", "justification", metavar="TEXT", help="Why.")
-@click.option("--code", "codes", multiple=True, help="Code of a justification; repeatable.")
+@click.option(
+    "--code", "codes", multiple=True, help="Code of the justification, such as code_not_reachable; repeatable."
+)
 @click.option("--evidence", multiple=True, help="Path, link or commit; repeatable.")
 @click.option("--reviewer", help="Name of the reviewer.")
 @click.option("--expires", metavar="DATE", help="Last day of validity, such as 2027-01-31.")
@@ -127,7 +130,7 @@ def decide(
 @triage.command()
 @click.argument("finding")
 @click.option("--out", "out", metavar="FILE", help="Also write it to this new .json file.")
-@click.option("--ann/--no-ann", default=None, help="Use or ignore similar meanings.")
+@click.option("--ann/--no-ann", default=None, help="Rank by meaning too, or by words only.")
 @repo_option
 @json_command
 def pack(settings: Settings, /, finding: str, *, out: str | None, ann: bool | None, repo: str | None) -> None:

@@ -70,7 +70,9 @@ def build_caller_app(console: CallerConsole) -> ASGIApp:
         return console.render_error(request, ToolError(code, error.detail), status=error.status_code)
 
     async def show_crash(request: Request, _crash: Exception) -> Response:
-        error = ToolError(ErrorCode.INTERNAL, "The page could not be made.", hint="The server's log has the trace.")
+        error = ToolError(
+            ErrorCode.INTERNAL, "The page could not be rendered.", hint="The server's log has the traceback."
+        )
         return console.render_error(request, error, status=500)
 
     async def sign_out(request: Request) -> Response:

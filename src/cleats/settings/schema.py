@@ -199,7 +199,7 @@ class SkillSettings(Struct, frozen=True, kw_only=True):
 class LaunchSettings(Struct, frozen=True, kw_only=True):
     """The settings of the launch toolset; their public names begin with `launch_`."""
 
-    profile: str = _setting("aspose", "Default profile of a run.")
+    profile: str = _setting("plain", "Default profile; a quickstart uses the profile that recognises its URL, if any.")
     profiles: tuple[Path, ...] = _private(
         (), "Folders with additional profiles, which take precedence over the built-in ones."
     )

@@ -18,6 +18,7 @@ from tests.support.requirements import requirement
 from tests.support.shell import LAW_SETTINGS
 
 MINIMAL_CONFIG: dict[str, Any] = {
+    "profile": "aspose",
     "github_repo_url": "https://github.com/owner/aspose-3d-foss-python",
     "github_ref": "0123456789abcdef0123456789abcdef01234567",
     "family": "3d",
@@ -97,7 +98,6 @@ def test_a_fault_says_what_was_given_what_there_is_and_what_the_field_is_for() -
 def test_the_least_configuration_gets_everything_else_by_default() -> None:
     config = normalise_run_config()
 
-    assert config["profile"] == "aspose"
     assert config["product_slug"] == "3d"
     assert "product_name" not in config, "the repository is not the one of the registry"
     assert config["locales"] == ["en"]
@@ -112,6 +112,14 @@ def test_the_least_configuration_gets_everything_else_by_default() -> None:
         "content/products.aspose.org/3d/en/python",
     ]
     assert config["publish"] == {"driver": "git", "draft": False}
+
+
+def test_a_configuration_without_a_profile_is_one_for_plain() -> None:
+    unnamed = normalise_run_config(profile=None, required_sections=["docs"])
+    named = normalise_run_config(profile="plain", required_sections=["docs"])
+
+    assert unnamed["profile"] == "plain"
+    assert hash_config(unnamed) == hash_config(named)
 
 
 def test_a_normal_configuration_fits_the_schema_and_is_its_own_normal_form() -> None:
@@ -133,7 +141,6 @@ EQUIVALENT_CHANGES: list[dict[str, Any]] = [
     {"required_sections": ["docs", "products"]},
     {"drive": {}},
     {"drive": {"mode": "auto"}},
-    {"profile": "aspose"},
     {"budgets": {"max_file_writes": 500}},
 ]
 

@@ -35,7 +35,8 @@ def test_a_question_in_plain_words_brings_the_right_skill_first(tmp_path: Path, 
     assert search_skills(write_skills(tmp_path), question, 4)[0].skill.name == name
 
 
-def test_words_that_hold_a_sentence_together_find_nothing(tmp_path: Path) -> None:
-    matches = search_skills(write_skills(tmp_path), "fill in a form", 4)
+@pytest.mark.parametrize("question", ["fill in a form", "make a form"])
+def test_words_that_hold_a_sentence_together_find_nothing(tmp_path: Path, question: str) -> None:
+    matches = search_skills(write_skills(tmp_path), question, 4)
 
     assert "algorithmic-art" not in [match.skill.name for match in matches]

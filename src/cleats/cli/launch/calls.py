@@ -10,13 +10,12 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 from msgspec.structs import replace
 
-from cleats.cli.output import INTERRUPTED_EXIT_CODE, ProgressPrinter, echo_json, is_json_requested, json_option
+from cleats.cli.output import INTERRUPTED_EXIT_CODE, ProgressPrinter, echo_json, is_json_requested
 from cleats.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,31 +49,6 @@ COMMANDS_BY_TOOL: Final = {
 
 DECISION_EXIT_CODE: Final = 3
 """The exit code of a run that waits for a decision."""
-
-
-def run_command(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add RUN_ID, the last run by default, and --json to a command, and pass it the settings."""
-
-    def call_with_run(settings: Settings, /, run_id: str | None, **options: Any) -> Any:
-        return command(settings, run_id=run_id or find_last_run(settings), **options)
-
-    update_wrapper(call_with_run, command)
-    return click.argument("run_id", required=False)(json_option(click.pass_obj(call_with_run)))
-
-
-def named_run_command(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a required RUN_ID and --json to a command that cannot be undone, and pass it the settings."""
-    return click.argument("run_id")(json_option(click.pass_obj(command)))
-
-
-def find_last_run(settings: Settings) -> str:
-    """Return the id of the last run; print an error and exit if there is none."""
-    runs = call_launch_tool(settings, "list_runs", filter={}, limit=1)["runs"]
-    if not runs:
-        click.echo("Error: No run has been started yet.", err=True)
-        click.echo("Start one with `cleats launch start`.", err=True)
-        sys.exit(2)
-    return str(runs[0]["run_id"])
 
 
 class LaunchInterrupted(Exception):  # noqa: N818 - it is what happened
@@ -162,7 +136,7 @@ def run_with_client(settings: Settings, work: Callable[[LaunchClient], Coroutine
         PROCESS_JOURNAL.close()
     if isinstance(result, LaunchInterrupted):
         click.echo("Stopped. The run is at its last recorded step.", err=True)
-        click.echo(f"Continue it with `cleats launch resume {str(result) or 'RUN_ID'}`.", err=True)
+        click.echo(f"Continue it with `cleats launch resume {str(result) or 'last'}`.", err=True)
         sys.exit(INTERRUPTED_EXIT_CODE)
     return result
 

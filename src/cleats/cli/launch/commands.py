@@ -7,17 +7,16 @@ from typing import Any
 
 import click
 
+from cleats.cli.guesses import GuessingGroup
 from cleats.cli.launch.calls import (
     LaunchClient,
     call_launch_tool,
     check_answer,
-    find_last_run,
-    named_run_command,
-    run_command,
     run_with_client,
 )
 from cleats.cli.launch.housekeeping import clean, profiles
 from cleats.cli.launch.inspection import diff, explain, last, preview
+from cleats.cli.launch.run_argument import RUN, find_last_run, named_run_command, run_command
 from cleats.cli.launch.start import drive_run, exit_code, print_status, read_status, start, watch_run
 from cleats.cli.launch.view import format_run_table, suggest_next_step
 from cleats.cli.output import echo_json, format_columns, format_count, is_json_requested, print_answer, style_heading
@@ -28,20 +27,21 @@ from cleats.toolsets.launch.runs.states import RunState
 _STATE_CHOICE = click.Choice([state.value for state in RunState], case_sensitive=False)
 
 
-@click.group()
+@click.group(cls=GuessingGroup)
 def launch() -> None:
     """Turn a repository into documentation pages, check them and open the pull request.
 
     A run is stored in your data folder. You can start it here, watch it in another terminal and let an agent
     finish it. After Ctrl-C, `cleats launch resume` continues it.
 
-    Commands take the last run if you name none; `cancel`, `open-pr` and `artifact` need its id.
+    RUN is the id of a run, the first characters of the id or of its last part, or `last`. Commands use the last
+    run if you name none; `cancel`, `open-pr` and `artifact` need a RUN.
 
     Examples:
       cleats launch start run.yaml
       cleats launch start --repo-url https://github.com/owner/measurekit-python
-      cleats launch watch RUN_ID
-      cleats launch fix RUN_ID && cleats launch open-pr RUN_ID
+      cleats launch watch
+      cleats launch fix && cleats launch open-pr last
 
     Exit codes of commands for a run:
       0  the run is ready, done, or at its next stopping point,
@@ -62,8 +62,8 @@ def status(settings: Settings, run_id: str) -> None:
     """Show the state of a run, its issues and the next step.
 
     Examples:
-      cleats launch status RUN_ID
-      cleats launch status RUN_ID --json | jq .status.state
+      cleats launch status
+      cleats launch status fe3f --json | jq .status.state
     """
     answer, is_driven = run_with_client(settings, lambda client: read_status(client, run_id))
     print_status(check_answer(answer), is_driven=is_driven)
@@ -96,7 +96,8 @@ def watch(settings: Settings, run_id: str) -> None:
     With --json, each event is one line, and the last line is the status.
 
     Examples:
-      cleats launch watch RUN_ID
+      cleats launch watch
+      cleats launch watch fe3f
     """
     print_status(check_answer(run_with_client(settings, lambda client: watch_run(client, run_id))))
 
@@ -107,7 +108,8 @@ def resume(settings: Settings, run_id: str) -> None:
     """Resume a run and drive it to its next stopping point.
 
     Examples:
-      cleats launch resume RUN_ID
+      cleats launch resume
+      cleats launch resume fe3f
     """
     print_status(check_answer(run_with_client(settings, lambda client: drive_run(client, "resume", run_id))))
 
@@ -120,7 +122,8 @@ def validate(settings: Settings, run_id: str) -> None:
     `cleats launch status` prints the folder of the pages; you may edit them first.
 
     Examples:
-      cleats launch validate RUN_ID
+      cleats launch validate
+      cleats launch validate fe3f
     """
     _run_and_report(settings, run_id, lambda client: drive_run(client, "validate", run_id))
 
@@ -130,15 +133,15 @@ _NOTHING_LEFT_CODES = ("FIX_EXHAUSTED", "ILLEGAL_STATE")
 
 
 @launch.command()
-@click.argument("run_id", required=False)
+@click.argument("run_id", metavar="[RUN]", type=RUN, required=False)
 @click.option("--all", "every", is_flag=True, help="Repeat until no fixable issue is left.")
 @json_command
 def fix(settings: Settings, run_id: str | None, *, every: bool) -> None:
     """Fix the most severe fixable issue and validate again.
 
     Examples:
-      cleats launch fix RUN_ID
-      cleats launch fix RUN_ID --all
+      cleats launch fix
+      cleats launch fix fe3f --all
     """
     selected_id = run_id or find_last_run(settings)
 
@@ -159,7 +162,8 @@ def cancel(settings: Settings, run_id: str) -> None:
     """Cancel a run permanently. Its artifacts remain.
 
     Examples:
-      cleats launch cancel RUN_ID
+      cleats launch cancel last
+      cleats launch cancel fe3f
     """
     print_answer(call_launch_tool(settings, "cancel", run_id=run_id), lambda _answer: f"{run_id} is cancelled.")
 
@@ -170,7 +174,8 @@ def open_pr(settings: Settings, run_id: str) -> None:
     """Commit the pages of a run to a branch and open the pull request.
 
     Examples:
-      cleats launch open-pr RUN_ID
+      cleats launch open-pr last
+      cleats launch open-pr fe3f
     """
     answer = check_answer(run_with_client(settings, lambda client: drive_run(client, "open_pr", run_id)))
     names = ("pr_url", "branch", "commit_sha")
@@ -178,7 +183,7 @@ def open_pr(settings: Settings, run_id: str) -> None:
 
 
 @launch.command()
-@click.argument("run_id")
+@click.argument("run_id", metavar="RUN", type=RUN)
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=click.File("wb"), help="Write the bytes to this file.")
 @json_command
@@ -186,8 +191,8 @@ def artifact(settings: Settings, run_id: str, name: str | None, *, output: Any) 
     """Print an artifact of a run, or list all artifacts.
 
     Examples:
-      cleats launch artifact RUN_ID
-      cleats launch artifact RUN_ID validation_report.json
+      cleats launch artifact last
+      cleats launch artifact fe3f validation_report.json
     """
     if name is None:
         artifacts = call_launch_tool(settings, "get_status", run_id=run_id)["status"]["artifacts"]

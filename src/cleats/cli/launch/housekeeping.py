@@ -8,6 +8,7 @@ import click
 
 from cleats.cli import output
 from cleats.cli.launch.calls import LaunchClient, exit_with_failure, run_with_client
+from cleats.cli.launch.run_argument import RUN
 from cleats.cli.output import echo_json, format_bytes, format_columns, format_count, is_json_requested, style_heading
 from cleats.cli.tool_command import json_command
 from cleats.contract.errors import ToolError
@@ -21,7 +22,7 @@ GATE_LEVELS = ("local", "ci", "prod")
 
 
 @click.command()
-@click.argument("run_ids", nargs=-1, metavar="[RUN_ID]...")
+@click.argument("run_ids", nargs=-1, metavar="[RUN]...", type=RUN)
 @click.option("--days", type=click.FloatRange(0), help="Only runs that ended at least this many days ago.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 @json_command
@@ -34,10 +35,10 @@ def clean(settings: Settings, run_ids: tuple[str, ...], *, days: float | None, d
     Examples:
       cleats launch clean --dry-run
       cleats launch clean --days 30
-      cleats launch clean RUN_ID
+      cleats launch clean fe3f
     """
     if run_ids and days is not None:
-        raise click.UsageError("Give run ids or --days, not both.")
+        raise click.UsageError("Give runs or --days, not both.")
 
     result = run_with_client(settings, lambda client: _clean_runs(client, run_ids, days or 0, dry_run=dry_run))
     if isinstance(result, dict):

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleats.cli.launch.calls import (
-    LaunchClient,
-    exit_with_failure,
-    find_last_run,
-    run_command,
-    run_with_client,
-)
+from cleats.cli.launch.calls import LaunchClient, exit_with_failure, run_with_client
+from cleats.cli.launch.run_argument import RUN, find_last_run, run_command
 from cleats.cli.output import echo_json, is_json_requested, print_answer
 from cleats.cli.tool_command import json_command
 from cleats.contract.errors import ErrorCode, ToolError
@@ -33,7 +28,7 @@ def last(settings: Settings) -> None:
 
     Examples:
       cleats launch last
-      cleats launch artifact $(cleats launch last) validation_report.json
+      ls ~/.local/share/cleats/launch/runs/$(cleats launch last)
     """
     print_answer({"ok": True, "run_id": find_last_run(settings)}, lambda answer: str(answer["run_id"]))
 
@@ -43,11 +38,11 @@ def last(settings: Settings) -> None:
 def diff(settings: Settings, run_id: str) -> None:
     """Show what a run changes in the site, as a patch.
 
-    Without RUN_ID, shows the last run. The worktree counts, with your edits. `git apply` takes the patch.
+    The patch includes the edits that you made in the folder of the pages; `git apply` applies it.
 
     Examples:
       cleats launch diff
-      cleats launch diff RUN_ID > changes.patch
+      cleats launch diff fe3f > changes.patch
     """
 
     async def read_patch(client: LaunchClient) -> str:
@@ -71,7 +66,7 @@ def diff(settings: Settings, run_id: str) -> None:
 
 @click.command()
 @click.argument("place", metavar="PAGE:LINE")
-@click.option("--run", "run_id", metavar="RUN_ID", help="The run. [default: the last run]")
+@click.option("--run", "run_id", type=RUN, help="The run. [default: the last run]")
 @json_command
 def explain(settings: Settings, place: str, *, run_id: str | None) -> None:
     """Show the claims and the evidence of a line of a page.
@@ -80,7 +75,7 @@ def explain(settings: Settings, place: str, *, run_id: str | None) -> None:
 
     Examples:
       cleats launch explain installation.md:12
-      cleats launch explain content/docs/measurekit/_index.md:8 --run RUN_ID
+      cleats launch explain content/docs/measurekit/_index.md:8 --run fe3f
     """
     page, _, number = place.rpartition(":")
     if not page or not number.isdecimal():
@@ -132,17 +127,18 @@ def _render_source(source: dict[str, Any], *, with_text: bool) -> Iterator[str]:
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="Port to listen on."
+)
 @run_command
 def preview(settings: Settings, run_id: str, *, port: int) -> None:
     """Serve the site with the pages of a run on this machine.
 
-    Without RUN_ID, serves the last run. The server of the site's own generator shows your edits at once; Ctrl-C
-    ends it.
+    The generator of the site serves it and shows your edits at once; Ctrl-C ends it.
 
     Examples:
       cleats launch preview
-      cleats launch preview RUN_ID --port 8000
+      cleats launch preview fe3f --port 8000
     """
 
     async def serve_site(client: LaunchClient) -> int:

@@ -36,7 +36,7 @@ class LineExplainer:
         text = file.read_text(encoding="utf-8", errors="replace")
         lines = text.split("\n")
         if not 1 <= number <= text.count("\n") + (not text.endswith("\n")):
-            raise _make_input_error(f"{path} has {text.count(chr(10))} lines, and no line {number}.")
+            raise _make_input_error(f"{path} has {text.count(chr(10))} lines; line {number} does not exist.")
         parsed = front_matter.parse_page(text)
         explanation: dict[str, Any] = {"page": path, "line": number, "text": lines[number - 1]}
         block = next(

@@ -60,7 +60,7 @@ def _iter_findings(file: Path) -> Iterator[Finding]:
         text = read_stamped(str(file))[0].decode()
         header = parse_skill_header(text)
     except OSError as error:
-        yield "error", "unreadable", f"it cannot be read: {error.strerror}", "Check it."
+        yield "error", "unreadable", f"it cannot be read: {error.strerror}", "Check its permissions."
         return
     except UnicodeDecodeError as error:
         yield "error", "not-utf8", f"it is not UTF-8 at byte {error.start}", "Save it as UTF-8."
@@ -70,7 +70,7 @@ def _iter_findings(file: Path) -> Iterator[Finding]:
         return
     yield from _check_header(header)
     yield from _check_name(header.fields.get("name"), file.parent.name)
-    yield from _check_description(header.fields.get("description"))
+    yield from _check_description(header.fields.get("description"), str(header.fields.get("name")))
     yield from _check_optional(header.fields)
     yield from _check_text(text, file.parent)
     yield from _check_files(file.parent)
@@ -106,15 +106,17 @@ def _check_name(name: object, folder: str) -> Iterator[Finding]:
         if SKILL_NAME_PATTERN.fullmatch(name):
             alternative = f", or the skill to {folder!r}" if SKILL_NAME_PATTERN.fullmatch(folder) else ""
             fix = f"Rename the folder to {name!r}{alternative}."
-        yield "error", "name", f"its name is {name!r} and its folder's {folder!r}", fix
+        yield "error", "name", f"the skill is called {name!r}, but its folder is called {folder!r}", fix
 
 
-def _check_description(description: object) -> Iterator[Finding]:
-    if isinstance(description, str) and description.strip():
-        yield from _check_length("description", description, MAX_DESCRIPTION_CHARS)
-    else:
-        fix = "Say what the skill does and when to use it, with the words people will use."
+def _check_description(description: object, name: str) -> Iterator[Finding]:
+    fix = "Say what the skill does and when to use it, with the words people will use."
+    if not isinstance(description, str) or not description.strip():
         yield "error", "description", "it has no description, or it is not text", fix
+        return
+    yield from _check_length("description", description, MAX_DESCRIPTION_CHARS)
+    if description == _default_description(name):
+        yield "warning", "description", "the description is still the one of the template", fix
 
 
 def _check_optional(fields: Mapping[str, Any]) -> Iterator[Finding]:
@@ -140,13 +142,18 @@ def _check_optional(fields: Mapping[str, Any]) -> Iterator[Finding]:
 def _check_text(text: str, folder: Path) -> Iterator[Finding]:
     lines = text.count("\n") + 1
     if lines > MAX_ADVISED_LINES:
-        fix = "Move details into files beside it and link to them."
-        yield "warning", "length", f"it has {lines} lines; {MAX_ADVISED_LINES} is enough", fix
+        fix = "Move details into other files of the folder and link to them."
+        yield (
+            "warning",
+            "length",
+            f"it has {lines} lines; the specification recommends at most {MAX_ADVISED_LINES}",
+            fix,
+        )
     for target in dict.fromkeys(_LINK_PATTERN.findall(_CODE_PATTERN.sub("", text))):
         is_external = ":" in target or target.startswith(("/", "<"))
         if not is_external and not (folder / target).exists():
             fix = "Add the file, or correct the link."
-            yield "warning", "link", f"it links to {target}, which is not there", fix
+            yield "warning", "link", f"it links to {target}, which does not exist", fix
 
 
 def _check_files(folder: Path) -> Iterator[Finding]:
@@ -161,7 +168,7 @@ def _check_files(folder: Path) -> Iterator[Finding]:
 
 def _check_length(field: str, text: str, limit: int) -> Iterator[Finding]:
     if len(text) > limit:
-        yield "error", field, f"the {field} has {len(text)} characters of {limit}", "Shorten it."
+        yield "error", field, f"the {field} has {len(text)} characters; the maximum is {limit}", "Shorten it."
 
 
 def _suggest_name(name: str) -> str:
@@ -191,12 +198,21 @@ def write_skill(folder: Path, name: str, description: str = "") -> Path:
         raise BadSkillError(f"A description has at most {MAX_DESCRIPTION_CHARS} characters.")
     path = folder / name / SKILL_FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
-    title = name.replace("-", " ").capitalize()
-    summary = " ".join(description.split()) or f"{title}. Use when the user asks for it."
-    text = SKILL_TEMPLATE.format(name=name, title=title, description=json.dumps(summary, ensure_ascii=False))
+    summary = " ".join(description.split()) or _default_description(name)
+    text = SKILL_TEMPLATE.format(
+        name=name, title=_make_title(name), description=json.dumps(summary, ensure_ascii=False)
+    )
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
         raise BadSkillError(f"{path} already exists.") from None
     return path
+
+
+def _default_description(name: str) -> str:
+    return f"{_make_title(name)}. Use when the user asks for it."
+
+
+def _make_title(name: str) -> str:
+    return name.replace("-", " ").capitalize()

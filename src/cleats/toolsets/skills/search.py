@@ -19,7 +19,7 @@ FUNCTION_WORDS = frozenset(
     WORD_PATTERN.findall(
         """a about an and any are as at be but by can could do does for from had has have how i if in into is it its me
         my of on or our should so some that the their them then there these this those to up us was we were what when
-        where which who why will with would you your please help need want"""
+        where which who why will with would you your please help need want make create"""
     )
 )
 """Words that say how something is asked, not what it is about."""

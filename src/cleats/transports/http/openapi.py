@@ -248,7 +248,7 @@ def _render_tool(registry: Registry, tool: Tool) -> Iterator[str]:
     )
     properties: Mapping[str, Mapping[str, Any]] = tool.input.get("properties", {})
     if properties:
-        yield "<table><tr><th>Argument<th>Type<th></tr>"
+        yield "<table><tr><th>Argument<th>Type<th>What it means</tr>"
         required = tool.input.get("required", ())
         for argument, rule in properties.items():
             required_mark = " (required)" if argument in required else ""

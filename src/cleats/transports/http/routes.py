@@ -43,19 +43,19 @@ class ApiRoute:
 
 
 API_ROUTES: Sequence[ApiRoute] = (
-    ApiRoute("/health", ("GET",), "health", "Whether the server is up, and for how long."),
-    ApiRoute("/ready", ("GET",), "ready", "Whether it should be sent requests; 503 when it should not."),
+    ApiRoute("/health", ("GET",), "health", "Health and uptime of the server."),
+    ApiRoute("/ready", ("GET",), "ready", "Readiness: 503 if the server should get no requests."),
     ApiRoute("/tools/{name}", ("POST",), "call", "Call a tool; the body is its arguments."),
     ApiRoute("/tools/{name}/stream", ("POST",), "call_stream", "The same as events.", "stream"),
     ApiRoute("/tools", ("GET",), "tools", "Every tool with its schemas and versions."),
     ApiRoute("/search", ("GET", "POST"), "search", "Search a repository.", tools=SEARCH_TOOLS),
     ApiRoute("/search/stream", ("POST",), "search_stream", "The same as events.", "stream", SEARCH_TOOLS),
-    ApiRoute("/status", ("GET",), "status", "What is known about a repository.", tools=STATUS_TOOLS),
+    ApiRoute("/status", ("GET",), "status", "Index and freshness of a repository.", tools=STATUS_TOOLS),
     ApiRoute("/status/stream", ("GET",), "status_stream", "The same as events.", "stream", STATUS_TOOLS),
-    ApiRoute("/capabilities", ("GET",), "capabilities", "Versions, tools and what this machine can do."),
-    ApiRoute("/metrics", ("GET",), "metrics", "Figures in Prometheus' text format.", "other"),
+    ApiRoute("/capabilities", ("GET",), "capabilities", "Versions, tools and optional capabilities of this machine."),
+    ApiRoute("/metrics", ("GET",), "metrics", "Metrics in the Prometheus text format.", "other"),
     ApiRoute("/openapi.json", ("GET",), "openapi", "This API as OpenAPI 3.1.", "other"),
-    ApiRoute("/docs", ("GET",), "docs", "This API as a page to read.", "other"),
+    ApiRoute("/docs", ("GET",), "docs", "This API as a web page.", "other"),
 )
 """Routes in matching order, so the most requested ones come first."""
 

@@ -319,12 +319,13 @@ def _describe_error(error: BaseException) -> str:
     if isinstance(cause, process.StartError):
         return f"cannot be started: {cause.reason}; is it installed, and is its folder in PATH?"
     if isinstance(cause, MCPError):
-        return cause.message
+        is_stranger = cause.code == METHOD_NOT_FOUND
+        return f"it answered {cause.message!r}; is it an MCP server?" if is_stranger else cause.message
     if isinstance(cause, ValidationError):
         first, *further_errors = cause.errors(include_url=False)
         pointer = "".join(f"/{step}" for step in first["loc"])
         suffix = f" (and {len(further_errors)} more)" if further_errors else ""
-        return f"its {cause.title} does not fit MCP: {pointer}: {first['msg']}{suffix}"
+        return f"its {cause.title} does not match the MCP specification: {pointer}: {first['msg']}{suffix}"
     return next(iter(str(cause).splitlines()), type(cause).__name__)
 
 

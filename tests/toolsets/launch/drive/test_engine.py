@@ -210,7 +210,7 @@ async def test_a_fix_that_opens_a_blocker_in_another_gate_ends_the_run(runs: Run
     assert failure_event.type == "RUN_FAILED"
     assert failure_event.payload["error"] == {
         "code": "GATE_FAILED",
-        "message": f"the fix of {fix_result['fixed_issue_id']} opened a blocker in style: WORSE",
+        "message": f"the fix of {fix_result['fixed_issue_id']} caused a blocker in style: WORSE",
         "retryable": False,
     }
     assert state_event.payload == {"old_state": "VALIDATING", "new_state": "FAILED"}

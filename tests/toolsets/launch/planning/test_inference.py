@@ -312,6 +312,40 @@ def test_one_field_that_is_sure_is_not_enough(tmp_path: Path, launch_toml: str, 
     assert caught.value.details["missing_fields"] == missing
 
 
+PACKAGE_FILES = {"README.md": "# greetings\n", "pyproject.toml": '[project]\nname = "greetings"\n', "a.py": ""}
+
+
+def test_a_repository_that_no_profile_lists_gets_the_default_profile(tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "src", PACKAGE_FILES)
+    env = redirect_github(tmp_path, {"o/greetings": repo.root})
+
+    derived_config = derive_config(f"{GITHUB_URL}/o/greetings", env)
+
+    assert (derived_config["profile"], derived_config["family"]) == ("plain", "greetings")
+    assert derived_config["required_sections"] == ["docs", "reference"]
+
+
+def test_a_profile_that_lists_a_product_precedes_the_default(tmp_path: Path) -> None:
+    name = "aspose-3d-foss"
+    files = {**PACKAGE_FILES, "README.md": f"# {name}\n", "pyproject.toml": f'[project]\nname = "{name}"\n'}
+    repo = create_repository(tmp_path / "src", files)
+    env = redirect_github(tmp_path, {"o/stuff": repo.root})
+
+    derived_config = derive_config(f"{GITHUB_URL}/o/stuff", env)
+
+    assert (derived_config["profile"], derived_config["family"]) == ("aspose", "3d")
+
+
+def test_a_mention_of_another_product_in_a_readme_leaves_the_default_profile(tmp_path: Path) -> None:
+    files = {**PACKAGE_FILES, "README.md": "# greetings\n\nIt prints with Aspose.Words.\n"}
+    repo = create_repository(tmp_path / "src", files)
+    env = redirect_github(tmp_path, {"o/greetings": repo.root})
+
+    derived_config = derive_config(f"{GITHUB_URL}/o/greetings", env)
+
+    assert (derived_config["profile"], derived_config["family"]) == ("plain", "greetings")
+
+
 @requirement("e:repo:not-found")
 def test_a_repository_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
     env = redirect_github(tmp_path, {})

@@ -304,7 +304,7 @@ def test_a_remote_whose_rules_refuse_the_branch_is_told_as_that(world: FakeForge
         publish_change(publisher, change)
 
     assert caught.value.message.endswith("git push failed: the remote rejected the push (pre-receive hook declined).")
-    assert caught.value.hint == "Change the rules of the remote to accept the branch, then open the request again."
+    assert caught.value.hint == "Change the rules of the remote to accept the branch, then open the pull request again."
     assert caught.value.details == {"reason": "push_refused"}
     assert not caught.value.retryable
 

@@ -97,7 +97,7 @@ def parse_eslint_output(output: bytes, warn: WarnCallback) -> Iterator[tuple[str
     try:
         files = msgspec.json.decode(output or b"[]", type=list[_EslintFile])
     except msgspec.MsgspecError as error:
-        warn(f"eslint answered with something else: {error}")
+        warn(f"eslint printed unexpected output: {error}")
         return
     for file in files:
         for message in file.messages:

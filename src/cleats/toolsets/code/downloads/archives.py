@@ -82,7 +82,7 @@ def parse_entry_name(raw: bytes) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise unsafe_archive_error(f"the name {raw[:80]!r} is not UTF-8") from None
     if match := _FORBIDDEN_CHARS_PATTERN.search(name):
-        raise unsafe_archive_error(f"the name {name[:80]!r} has the sign {match[0]!r} in it")
+        raise unsafe_archive_error(f"the name {name[:80]!r} contains the character {match[0]!r}")
     if name.startswith("/"):
         raise unsafe_archive_error(f"the name {name[:80]!r} is an absolute path")
     while name.startswith("./"):  # tar writes this for a folder that was given as `.`
@@ -97,11 +97,11 @@ def parse_entry_name(raw: bytes) -> tuple[str, ...]:
 
 def _check_name_part(part: str, name: str) -> None:
     if part in ("", ".", ".."):
-        raise unsafe_archive_error(f"the name {name[:80]!r} has the part {part!r}")
+        raise unsafe_archive_error(f"the name {name[:80]!r} has the segment {part!r}")
     if part[-1] in ". " or part[0] == " " or _DEVICE_NAME_PATTERN.fullmatch(part):
         raise unsafe_archive_error(f"the name {name[:80]!r} is not portable")
     if len(part.encode()) > MAX_PART_BYTES:
-        raise unsafe_archive_error(f"the name {name[:80]!r}… has too long a part")
+        raise unsafe_archive_error(f"the name {name[:80]!r}… has a segment that is too long")
 
 
 @dataclass

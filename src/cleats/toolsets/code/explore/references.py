@@ -54,7 +54,7 @@ def find_references(
     if not hits:
         raise ToolError(
             ErrorCode.NOT_FOUND,
-            f"{last_name!r} occurs nowhere.",
+            f"{last_name!r} does not occur in the files.",
             hint="Check the spelling, or use find_code with words.",
         )
     paths = order_paths(list({hit.path for hit in hits}))

@@ -166,7 +166,7 @@ def _check_pattern(options: Sequence[str]) -> None:
             raise ToolError(
                 ErrorCode.INVALID_REQUEST,
                 f"Invalid regular expression {option.removeprefix('--regexp=')!r}.",
-                hint="Escape special characters, or leave out regex=true to search for the text as it is.",
+                hint="Escape special characters, or omit regex=true to search for the exact text.",
             )
 
 

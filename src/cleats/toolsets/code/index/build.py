@@ -45,8 +45,8 @@ def explain_disk_errors(folder: Path) -> Iterator[None]:
             raise
         raise ToolError(
             ErrorCode.INTERNAL,
-            f"The index in {folder} cannot be written: {reason}. An earlier index, if there is one, still answers.",
-            hint="Free some space or allow it, or set CLEATS_CACHE_DIR to another place.",
+            f"The index in {folder} cannot be written: {reason}. An earlier index, if there is one, is still used.",
+            hint="Free some space or allow writing, or set CLEATS_CACHE_DIR to another folder.",
             retryable=True,
         ) from error
 

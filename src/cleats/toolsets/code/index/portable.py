@@ -73,7 +73,7 @@ def import_generation(store: GenerationStore, folder: Path) -> str:
         raise ToolError(
             ErrorCode.NOT_FOUND,
             f"{folder} has no {MANIFEST_FILE_NAME}.",
-            hint="`cleats index export` writes one; leave out useArtifacts to build without.",
+            hint="Write the folder with `cleats index export`, or omit useArtifacts.",
         ) from None
     if (manifest.format, manifest.schema) != (EXPORT_FORMAT_VERSION, catalogue_schema.CATALOGUE_SCHEMA_VERSION):
         return f"the index in {folder} was written by another version; all files are read"
@@ -100,7 +100,7 @@ def _copy_verified(folder: Path, name: str, expected_hash: str, draft: Path) -> 
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(folder / path, target, follow_symlinks=False)
     if hash_file(target) != expected_hash:  # of the copy, which nobody else can change any more
-        raise _damaged_error(folder / path, "its hash is not that of the manifest")
+        raise _damaged_error(folder / path, "its hash differs from the one in the manifest")
 
 
 def hash_file(path: Path) -> str:
@@ -112,7 +112,7 @@ def hash_file(path: Path) -> str:
 def _unsafe_error(name: str) -> ToolError:
     return ToolError(
         ErrorCode.ARCHIVE_UNSAFE,
-        f"The exported index names {name!r}, which is not a plain file inside of it.",
+        f"The exported index names {name!r}, which is not a regular file in its folder.",
         hint="Export it again, and copy it without links.",
     )
 

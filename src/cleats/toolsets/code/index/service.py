@@ -64,7 +64,7 @@ class RemoteIndexPort:
         if self.is_read_only_for(repository):
             raise ToolError(
                 ErrorCode.FORBIDDEN,
-                f"This server {self.reader_activity}; it is built elsewhere.",
+                f"This server {self.reader_activity}; another machine builds it.",
                 hint="Run `cleats worker` where the repository is, or set CLEATS_INDEX_SHARE to "
                 "publish on the machine that builds.",
             )
@@ -233,7 +233,7 @@ class Indexes:
         raise ToolError(
             ErrorCode.NO_INDEX,
             f"{repository.root} has no index{version_note}{parent_note}.",
-            hint="Call build_index, or run `cleats index`, in it first, or give another repository as repoPath."
+            hint="Call build_index or run `cleats index` there first, or name another repository with repoPath."
             f"{self._suggest_repositories('repoPath')}",
         )
 

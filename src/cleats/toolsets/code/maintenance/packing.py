@@ -217,7 +217,7 @@ def _measure_databases(folder: Path) -> SqliteSizes:
 
 def _missing_index_error(order: PackingOrder, reason: str) -> ToolError:
     return ToolError(
-        ErrorCode.NO_INDEX, f"{order.root} {reason}.", hint="Call build_index, or run `cleats index`, in it first."
+        ErrorCode.NO_INDEX, f"{order.root} {reason}.", hint="Call build_index or run `cleats index` there first."
     )
 
 

@@ -264,7 +264,7 @@ def build_write_error(folder: Path, error: OSError, setting: str) -> ToolError:
     return ToolError(
         ErrorCode.UNAVAILABLE if error.errno in DISK_FULL_ERRNOS else ErrorCode.INVALID_REQUEST,
         f"Records cannot be written to {folder}: {error.strerror}.",
-        hint=f"Make room and allow it, or set {setting} to another folder.",
+        hint=f"Free some space or allow writing, or set {setting} to another folder.",
     )
 
 

@@ -109,7 +109,7 @@ class RecordDatabase:
                 yield connection
         except postgres.UnreachableError as error:
             message = f"The records cannot be reached: {error}."
-            raise ToolError(ErrorCode.UNAVAILABLE, message, hint="Try again; nothing was half written.") from None
+            raise ToolError(ErrorCode.UNAVAILABLE, message, hint="Try again; the failed change was undone.") from None
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ class IndexShare:
             raise InvalidGenerationError("the manifest is not the one that was published")
         manifest = parse_manifest(data)
         if manifest.form != catalogue_schema.CATALOGUE_SCHEMA_VERSION:
-            raise InvalidGenerationError(f"another version of cleats made it (format {manifest.form})")
+            raise InvalidGenerationError(f"another version of Cleats wrote it (format {manifest.form})")
         return manifest
 
     def _fill_folder(

@@ -145,7 +145,7 @@ def open_storage(url: str, access: "dict[str, Any]") -> Storage:
     if parts.scheme in ("", "file"):
         path = Path(unquote(parts.path) if parts.scheme else url).expanduser()
         if not path.is_absolute():
-            raise SettingError(f"index_url: expected a folder's whole path, not {url!r}")
+            raise SettingError(f"index_url: expected the absolute path of a folder, not {url!r}")
         return FolderStorage(path)
     if parts.scheme != "s3":
         raise SettingError(f"index_url: expected a folder or s3://…, not {parts.scheme}://…")

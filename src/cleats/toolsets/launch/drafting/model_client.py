@@ -182,7 +182,7 @@ class ModelClient:
         if not reply.ok:
             details = {} if reply.retry_after is None else {"retry_after_s": reply.retry_after}
             raise _build_model_error(
-                f"it answers {reply.status}",
+                f"it answered with status {reply.status}",
                 "HttpStatus",
                 retryable=reply.status in RETRYABLE_STATUSES,
                 http_status=reply.status,

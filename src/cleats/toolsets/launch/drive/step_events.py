@@ -167,7 +167,7 @@ def _find_fix_regression(run_snapshot: Snapshot, view: PipelineView, documents: 
         is_unedited = issue.path and issue.path not in edited_paths
         if is_new and is_unedited and issue.severity == "blocker":
             return ToolError(
-                ErrorCode.GATE_FAILED, f"the fix of {issue_id} opened a blocker in {issue.gate}: {issue.title}"
+                ErrorCode.GATE_FAILED, f"the fix of {issue_id} caused a blocker in {issue.gate}: {issue.title}"
             )
     return None
 

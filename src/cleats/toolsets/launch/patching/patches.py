@@ -67,7 +67,7 @@ def make_text_patch(path: str, before: str, after: str) -> SitePatch:
     text = "\n".join(middle) + "\n" if middle else ""
     patch = make_range_patch(path, before, head + 1, len(old) - tail, text)
     if apply_patch_to_text(patch, before) != after:
-        raise ValueError(f"the patch of {path} does not lead to the new text")
+        raise ValueError(f"the patch of {path} does not produce the new text")
     return patch
 
 

@@ -58,7 +58,7 @@ class GitPublisher:
         if current and remote_refs.get(f"{ref}^{{}}", current) not in change.earlier:
             raise publish_error(
                 f"{ref} already exists, with another commit.",
-                hint="Delete it if it is not needed, then open the request again.",
+                hint="Delete it if it is not needed, then open the pull request again.",
                 ref=ref,
                 found=current,
             )
@@ -73,7 +73,7 @@ class GitPublisher:
                 raise
             details = error.details or {}
             is_rejected = details.get("reason") == GitFault.PUSH_REJECTED.reason
-            hint = "Change the rules of the remote to accept the branch, then open the request again."
+            hint = "Change the rules of the remote to accept the branch, then open the pull request again."
             raise publish_error(
                 error.message, retryable=error.retryable, hint=hint if is_rejected else "", **details
             ) from error

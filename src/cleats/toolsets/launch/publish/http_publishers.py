@@ -250,7 +250,7 @@ class GitHubPublisher:
         elif current_sha != sha:
             raise publish_error(
                 f"The branch {branch} already exists, with another commit.",
-                hint="Delete it if it is not needed, then open the request again.",
+                hint="Delete it if it is not needed, then open the pull request again.",
                 status=reply.status,
             )
 
@@ -275,7 +275,7 @@ class GitHubPublisher:
 def _format_repository_path(url: str) -> str:
     match = _REPOSITORY_URL_PATTERN.match(url)
     if match is None:
-        raise publish_error("The site's repository is not one of a forge; publish with git instead.")
+        raise publish_error("The site repository is not hosted on a known service; publish with git instead.")
     return f"/repos/{match[1]}/{match[2]}"
 
 

@@ -34,7 +34,7 @@ def _read_registry(profile: Profile, files: Sequence[Path]) -> Iterator[ProductR
             raise ToolError(
                 ErrorCode.INVALID_INPUT,
                 f"the registry {file.name} cannot be used: {reason}",
-                hint="It is named by the setting launch_registry, or belongs to the profile.",
+                hint="The setting launch_registry lists it, or it belongs to the profile.",
             ) from None
 
 
@@ -150,30 +150,61 @@ async def derive_from_repository_url(url: str, settings: Settings, env: Mapping[
         ToolError: INVALID_URL, REPO_NOT_FOUND; INVALID_INPUT with the fields that could not be
             guessed, their candidates and every signal.
     """
-    profile = model.load_named_profile(settings.launch.profile, settings.launch.profiles)
-    repository = urls.parse_repository_url(url, profile)
+    default_profile = model.load_named_profile(settings.launch.profile, settings.launch.profiles)
+    repository = urls.parse_repository_url(url, default_profile)
+    profiles = _list_candidate_profiles(default_profile, settings)
     preview = await preview_repository(repository.url, env)
-    all_signals = signals.collect_signals(repository, preview.names, preview.texts, profile)
-    guesses = {field: guess_value(field, all_signals) for field in signals.GUESSED_FIELDS}
-    if open_guesses := [guess for guess in guesses.values() if not guess.value]:
-        error = missing_fields_error(
-            {guess.field: guess.suggested_values for guess in open_guesses},
-            "Could not unambiguously infer required fields",
-            "Give them yourself in the run_config of launch_start_run.",
-        )
-        error.details |= {
-            "confidence": {guess.field: guess.confidence for guess in guesses.values()},
-            "signals": [signal.as_json() for signal in all_signals],
-        }
-        raise error
+    candidates = [_guess_product(profile, repository, preview) for profile in profiles]
+    product = next(filter(_ProductGuess.is_certain, candidates), None)
+    if product is None:
+        # Explain the profile that knows most about the repository; the first of equals.
+        raise _ambiguity_error(max(candidates, key=lambda item: item.guesses[signals.FAMILY_FIELD].confidence))
     return {
-        **_build_common_config(profile),
-        "family": guesses[signals.FAMILY_FIELD].value,
-        "target_platform": guesses[signals.PLATFORM_FIELD].value,
-        "locales": [profile.site.default_locale],
+        **_build_common_config(product.profile),
+        "family": product.guesses[signals.FAMILY_FIELD].value,
+        "target_platform": product.guesses[signals.PLATFORM_FIELD].value,
+        "locales": [product.profile.site.default_locale],
         "github_repo_url": repository.url,
         "github_ref": preview.head,
     }
+
+
+class _ProductGuess(NamedTuple):
+    """The product of a repository, as one profile sees it."""
+
+    profile: Profile
+    guesses: Mapping[str, signals.Guess]
+    signals: Sequence[signals.Signal]
+
+    def is_certain(self) -> bool:
+        return all(guess.value for guess in self.guesses.values())
+
+
+def _list_candidate_profiles(default_profile: Profile, settings: Settings) -> list[Profile]:
+    """Return the profiles that list their products, which recognise a repository by its names, and the default."""
+    others = [item for item in model.load_all_profiles(settings.launch.profiles) if item.name != default_profile.name]
+    listing = [profile for profile in (default_profile, *others) if not profile.families.open]
+    return listing if default_profile in listing else [*listing, default_profile]
+
+
+def _guess_product(profile: Profile, repository: urls.HostedRepository, preview: RepositoryPreview) -> _ProductGuess:
+    all_signals = signals.collect_signals(repository, preview.names, preview.texts, profile)
+    return _ProductGuess(
+        profile, {field: guess_value(field, all_signals) for field in signals.GUESSED_FIELDS}, all_signals
+    )
+
+
+def _ambiguity_error(product: _ProductGuess) -> ToolError:
+    error = missing_fields_error(
+        {guess.field: guess.suggested_values for guess in product.guesses.values() if not guess.value},
+        "Could not unambiguously infer required fields",
+        "Give them yourself in the run_config of launch_start_run.",
+    )
+    error.details |= {
+        "confidence": {guess.field: guess.confidence for guess in product.guesses.values()},
+        "signals": [signal.as_json() for signal in product.signals],
+    }
+    return error
 
 
 def describe_page_config(url: str, settings: Settings) -> dict[str, Any]:

@@ -250,8 +250,8 @@ def _make_unreachable_error(error: Exception) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL,
         "The database of the runs is unreachable.",
-        hint="Try again when it is back: nothing was half written, and a run goes on at its last "
-        "record. A start without an idempotency_key may have been made; launch_list_runs tells.",
+        hint="Try again when it is reachable: no record is incomplete, and runs continue at their last "
+        "record. A run started without an idempotency_key may exist already; see launch_list_runs.",
         retryable=True,
         details={"cause_class": type(error).__name__},
     )

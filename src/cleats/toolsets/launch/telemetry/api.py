@@ -66,15 +66,15 @@ class TelemetryApi:
         runs_path, record_path = "/api/v1/runs", "/api/v1/runs/{event_id}"
         batch_path, commit_path = f"{runs_path}/batch", f"{record_path}/associate-commit"
         routes: list[tuple[Any, ...]] = [
-            ("POST", runs_path, self.create_record, "Record that work began.", _CREATE_ANSWERS, RECORD_SCHEMA),
-            ("GET", runs_path, self.list_records, "Records, the newest first.", _LIST_ANSWERS, None, _LIST_PARAMETERS),
-            ("POST", batch_path, self.create_batch, "Up to 1,000 records.", _BATCH_ANSWERS, _BATCH_BODY_SCHEMA),
-            ("GET", record_path, self.get_record, "One record.", _RECORD_ANSWERS),
-            ("PATCH", record_path, self.update_record, "What became of it.", _RECORD_ANSWERS, UPDATE_SCHEMA),
-            ("POST", commit_path, self.associate_commit, "The commit it made.", _RECORD_ANSWERS, COMMIT_SCHEMA),
-            ("GET", record_path + "/events", self.list_events, "The journal of its run.", _EVENTS_ANSWERS),
-            ("GET", "/api/v1/metadata", self.get_metadata, "What is recorded here.", _METADATA_ANSWERS),
-            ("GET", "/telemetry/{run_id}", self.get_run, "A run and all below it.", _RUN_ANSWERS),
+            ("POST", runs_path, self.create_record, "Add a record of a launch run.", _CREATE_ANSWERS, RECORD_SCHEMA),
+            ("GET", runs_path, self.list_records, "Records of launch runs.", _LIST_ANSWERS, None, _LIST_PARAMETERS),
+            ("POST", batch_path, self.create_batch, "Add up to 1,000 records.", _BATCH_ANSWERS, _BATCH_BODY_SCHEMA),
+            ("GET", record_path, self.get_record, "One record of a launch run.", _RECORD_ANSWERS),
+            ("PATCH", record_path, self.update_record, "Add the outcome to a record.", _RECORD_ANSWERS, UPDATE_SCHEMA),
+            ("POST", commit_path, self.associate_commit, "Add the commit to a record.", _RECORD_ANSWERS, COMMIT_SCHEMA),
+            ("GET", record_path + "/events", self.list_events, "Event log of the run.", _EVENTS_ANSWERS),
+            ("GET", "/api/v1/metadata", self.get_metadata, "Version, and number of records.", _METADATA_ANSWERS),
+            ("GET", "/telemetry/{run_id}", self.get_run, "All records of one run.", _RUN_ANSWERS),
         ]
         return [Route(method, path, _run_in_thread(run), *texts) for method, path, run, *texts in routes]
 

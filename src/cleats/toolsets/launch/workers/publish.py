@@ -77,7 +77,7 @@ async def _read_changed_files(job: WorkerJob, base: str, env: Mapping[str, str])
         raise ToolError(
             ErrorCode.ILLEGAL_STATE,
             "The worktree has changed since it was validated.",
-            hint="Call launch_validate, then open the request again.",
+            hint="Call launch_validate, then open the pull request again.",
             details={"reason": "worktree_changed"},
         )
     if not files:

@@ -116,10 +116,10 @@ def test_the_fingerprint_is_that_of_what_the_rules_say(tmp_path: Path) -> None:
         (('category = "command"', ""), "'own.launch': rule: Object missing required field"),
         (('category = "command"', 'categorie = "x"'), "'own.launch': rule: "),
         (('id = "own.launch"', ""), "sink number 1: rule: "),
-        (('["*.launch_missiles"]', "[]"), "'own.launch': patterns: names none"),
+        (('["*.launch_missiles"]', "[]"), "'own.launch': patterns: the list is empty"),
         (("*.launch_missiles", "*.*"), "'own.launch': patterns: '*.*' has no segment"),
         (("*.launch_missiles", "a*b*c*d*e*.f"), "has more than 4 wildcards"),
-        (('languages = ["python"]', ""), "'own.launch': languages: names none"),
+        (('languages = ["python"]', ""), "'own.launch': languages: the list is empty"),
         (('languages = ["python"]', "languages = 3"), "'own.launch': languages: "),
         (
             ('severity = "high"', 'requires = [{ text = [""] }]'),

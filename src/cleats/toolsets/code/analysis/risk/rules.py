@@ -233,7 +233,7 @@ def _validate_rule(entry: Any, kind: type[RiskRule], languages: object) -> RiskR
         message, _, field = str(error).partition(" - at `$")
         raise ValueError(f"{field.rstrip('`').lstrip('.') or 'rule'}: {message}") from None
     if not rule.languages:
-        raise ValueError("languages: names none")
+        raise ValueError("languages: the list is empty")
     for field, texts in _list_patterns(rule):
         try:
             for text in texts:
@@ -242,7 +242,7 @@ def _validate_rule(entry: Any, kind: type[RiskRule], languages: object) -> RiskR
             raise ValueError(f"{field}: {error}") from None
     other_patterns = rule.parameters if isinstance(rule, SourceRule) else getattr(rule, "assigns", [])
     if not rule.patterns and not other_patterns:
-        raise ValueError("patterns: names none")
+        raise ValueError("patterns: the list is empty")
     return rule
 
 

@@ -106,8 +106,7 @@ def check_query_size(query: OpenSearchQuery) -> OpenSearchQuery:
         return query
     raise ToolError(
         ErrorCode.INVALID_REQUEST,
-        f"query: has more than {MAX_QUERY_CLAUSES} parts with its filters, which is too much for the "
-        "cluster that this server searches in.",
+        f"query: has more than {MAX_QUERY_CLAUSES} parts with its filters, more than the OpenSearch cluster accepts.",
         hint="Use fewer words, or fewer values of a filter.",
         details=[{"instancePath": "/query", "keyword": "query", "message": "has too many parts"}],
     )

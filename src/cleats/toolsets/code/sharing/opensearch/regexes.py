@@ -55,7 +55,7 @@ def translate_pattern(pattern: re.Pattern[str], alphabet: str | None = None) -> 
     translator = _PatternTranslator(merge_ranges([chars, _ASCII_RANGE]))
     expression = f".*{translator.translate_sequence(list(parsed), pattern.flags)}.*"
     if len(expression) > MAX_LUCENE_CHARS:
-        raise InexpressibleError("is too long when its classes are written out")
+        raise InexpressibleError("is too long with its character classes expanded")
     return expression
 
 
@@ -98,10 +98,10 @@ class _PatternTranslator:
                     f"({self.translate_sequence(list(inner), flags) or '()'}){_format_quantifier(int(low), int(high))}"
                 )
             case "ASSERT":
-                raise InexpressibleError("looks ahead or behind")
+                raise InexpressibleError("uses a lookahead or a lookbehind")
             case "FAILURE":
                 return format_ranges((), self.alphabet)
-        raise InexpressibleError("has a group that never gives back what it took, or a reference")
+        raise InexpressibleError("uses an atomic group, a possessive quantifier or a back-reference")
 
 
 def _parse_negative_lookahead(
@@ -114,7 +114,7 @@ def _parse_negative_lookahead(
     if direction == 1 and not lookahead_ranges:
         return ()
     if direction != 1 or len(lookahead_ranges) != 1 or lookahead_ranges[0] is None or not precedes_char:
-        raise InexpressibleError("looks ahead or behind")
+        raise InexpressibleError("uses a lookahead or a lookbehind")
     return lookahead_ranges[0]
 
 
@@ -152,9 +152,9 @@ def _class_member_ranges(name: str, operand: Any, *, ignore_case: bool) -> CodeP
 
 def _translate_anchor(name: str, flags: int) -> str:
     if name not in _START_ANCHORS | _END_ANCHORS:
-        raise InexpressibleError(r"asks where a word begins or ends (\b)")
+        raise InexpressibleError(r"uses a word boundary (\b)")
     if flags & re.MULTILINE and not name.endswith("_STRING"):
-        raise InexpressibleError("asks where a line begins or ends (the flag m)")
+        raise InexpressibleError("uses the flag m (^ and $ at every line)")
     if name in _START_ANCHORS:
         return FRAME_START
     return FRAME_END if name == "AT_END_STRING" else f"\n?{FRAME_END}"
@@ -181,10 +181,10 @@ def _check_anchors(items: Sequence[_ParsedItem]) -> None:
         for op, operand in items
     )
     if len(start_indexes) > 1 or len(end_indexes) > 1 or repeated:
-        raise InexpressibleError("asks for the beginning or the end more than once")
+        raise InexpressibleError("uses ^ or $ more than once")
     allows_line_feed = end_indexes and _contains_anchor(items[end_indexes[0]], frozenset({"AT_END"}))
     if allows_line_feed and end_indexes[0] < len(items) - 1:
-        raise InexpressibleError("goes on after its end ($)")
+        raise InexpressibleError("continues after $")
 
 
 def _contains_anchor(item: _ParsedItem, anchors: Iterable[str]) -> bool:

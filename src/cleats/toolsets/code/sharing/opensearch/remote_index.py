@@ -260,4 +260,4 @@ def _check_compatible(name: str, meta: Mapping[str, Any]) -> None:
     if meta.get("form") != format_version() or (
         meta.get("table") and own_fingerprint and meta["table"] != own_fingerprint
     ):
-        raise missing_index_error(f"index {name} in OpenSearch to search", "another version of cleats made it")
+        raise missing_index_error(f"index {name} in OpenSearch to search", "another version of Cleats wrote it")

@@ -51,7 +51,7 @@ def parse_xml(text: str | None) -> XmlElement | None:
         stack[-1].text += data
 
     def refuse_entities(*_declaration: object) -> None:
-        raise expat.ExpatError("entities are not read")
+        raise expat.ExpatError("entities are not supported")
 
     parser.StartElementHandler = start_element
     parser.EndElementHandler = end_element
