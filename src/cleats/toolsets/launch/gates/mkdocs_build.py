@@ -20,12 +20,15 @@ BUILD_WARNING = IssueKind("GATE_MKDOCS_BUILD_WARNING", "error", "Read the messag
 WRONG_BUILD_ADDRESS = IssueKind(
     "GATE_MKDOCS_BUILD_ADDRESS", "error", "Remove what hides or replaces the page: exclude_docs, README.md."
 )
+HIDDEN_CODE = IssueKind(
+    "GATE_MKDOCS_BUILD_CODE", "warn", "Begin the fence at the left margin; Python-Markdown has no fences in lists."
+)
 
 MAX_BUILD_ISSUES = 20
 """Maximum number of warnings and errors of one build that become issues; the log has all of them."""
 
 STRICT_MODE_ENDING = "in strict mode!"
-"""The end of the message with which MkDocs fails because of warnings, after it has built everything."""
+"""The end of the output of MkDocs when it fails only because of warnings, after it has built everything."""
 
 _LOG_LINE_PATTERN = re.compile(r"^(WARNING|ERROR)\s+-\s+(.*)$")
 
@@ -58,7 +61,7 @@ async def _run_build(site: LaunchSite, config: MkDocsConfig) -> list[GateMessage
     lines = site.scrub(completed.stderr.decode(errors="replace")).splitlines()
     drafts = list(_draft_issues(site, config, lines))
     messages: list[GateMessage] = [*sorted(line for line in lines if _LOG_LINE_PATTERN.match(line)), *drafts]
-    is_complete = any(line.endswith(STRICT_MODE_ENDING) for line in lines) and (folder / "sitemap.xml").is_file()
+    is_complete = completed.stdout.decode(errors="replace").rstrip().endswith(STRICT_MODE_ENDING)
     if completed.exit_code != 0 and not is_complete:
         if not any(draft.severity == "blocker" for draft in drafts):
             messages.append(BUILD_FAILED.draft(f"MkDocs ended with {describe_exit(completed)}", config.path))
@@ -67,11 +70,19 @@ async def _run_build(site: LaunchSite, config: MkDocsConfig) -> list[GateMessage
     sections = tuple(dict.fromkeys(entry["section"] for entry in site.plan))
     hosts = frozenset(filter(None, (rules.resolve_origin("").partition("://")[2].lower(),)))
     built_site = site.built_sites["mkdocs"] = BuiltSite(folder, sections, hosts, rules.base_path)
-    for entry in site.plan:
-        if site.read_text(entry["output_path"]) is not None and built_site.find_file(entry["url_path"]) is None:
-            message = f"the page is not at its planned address {entry['url_path']}"
-            messages.append(WRONG_BUILD_ADDRESS.draft(message, entry["output_path"]))
-    return messages
+    return [*messages, *_check_pages(site, built_site)]
+
+
+def _check_pages(site: LaunchSite, built_site: BuiltSite) -> Iterator[IssueDraft]:
+    for page in filter(lambda file: file.plan, site.files):
+        file = built_site.find_file(page.plan["url_path"])
+        if file is None:
+            message = f"the page is not at its planned address {page.plan['url_path']}"
+            yield WRONG_BUILD_ADDRESS.draft(message, page.path)
+            continue
+        html = (built_site.folder / file).read_bytes().decode("utf-8", "replace")
+        if html.count("<pre") < len(page.fences):
+            yield HIDDEN_CODE.draft("a code block is not shown as code", page.path)
 
 
 def _draft_issues(site: LaunchSite, config: MkDocsConfig, lines: list[str]) -> Iterator[IssueDraft]:

@@ -13,7 +13,9 @@ from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 CONFIG_MISSING = IssueKind("GATE_MKDOCS_CONFIG_MISSING", "blocker", "Add mkdocs.yml to the top of the site.")
 CONFIG_INVALID = IssueKind("GATE_MKDOCS_CONFIG_INVALID", "blocker", "Repair the configuration of the site.")
 CONFIG_REFUSED = IssueKind(
-    "GATE_MKDOCS_CONFIG_REFUSED", "blocker", "Remove the setting, or launch into a site that does without it."
+    "GATE_MKDOCS_CONFIG_REFUSED",
+    "blocker",
+    "Remove the setting: only sites whose configuration runs no code are built.",
 )
 NAV_INCOMPLETE = IssueKind(
     "GATE_MKDOCS_NAV_MISSING", "warn", "Add the page to `nav`, or allow the run to change mkdocs.yml (allowed_paths)."

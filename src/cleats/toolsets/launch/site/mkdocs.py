@@ -101,7 +101,7 @@ class MkDocsConfig:
     @cached_property
     def refusals(self) -> tuple[RefusedSetting, ...]:
         """Everything that keeps the site from being built, in the order of the file."""
-        found = [RefusedSetting(line, f"the tag {tag} makes objects of programs") for line, tag in self.tags]
+        found = [RefusedSetting(line, f"the tag {tag} is not allowed: only plain data is") for line, tag in self.tags]
         for name, value in self.document.items():
             line = self.lines.get(name, 0)
             found += [RefusedSetting(line, message) for message in _explain_refusals(name, value)]
