@@ -311,12 +311,13 @@ def test_profiles_are_listed_and_a_bad_one_is_named_with_its_fault(tmp_path: Pat
 
     profile_output = cleats("profiles", "aspose")
     wrong = cleats("profiles", exits=1, CLEATS_LAUNCH_PROFILES=str(bad.parent))
-    [aspose, plain] = cleats.run_json("profiles")
+    [aspose, plain, mkdocs] = cleats.run_json("profiles")
 
     assert "22 families, 12 platforms" in profile_output.stdout
     assert "products.aspose.org" in profile_output.stdout
     assert "mine  cannot be used" in wrong.stdout
     assert (aspose["ok"], plain["families"]) == (True, "any")
+    assert (plain["site"], mkdocs["site"]) == ("hugo", "mkdocs")
 
 
 def build_state_changes(count: int) -> list[SimpleNamespace]:

@@ -42,6 +42,30 @@ def write_aspose_site(root: Path, family: str) -> None:
         (root / path).write_text(text, encoding="utf-8")
 
 
+MKDOCS_CONFIG = """\
+site_name: Packages  # the name in the header
+site_url: https://docs.example.org/kits/
+
+nav:
+  - Home: index.md
+  - 'Who we are': about/index.md   # written by Ann
+
+theme: readthedocs
+"""
+
+
+def write_mkdocs_site(root: Path, config: str = MKDOCS_CONFIG) -> None:
+    """Write a small site of MkDocs, with a navigation and without front matter."""
+    files = {
+        "mkdocs.yml": config,
+        "docs/index.md": "# Packages\n\nSee [about](about/index.md).\n",
+        "docs/about/index.md": "# About\n\nWe write packages.\n",
+    }
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+
+
 def copy_sample(root: Path, part: str) -> None:
     """Copy a part of the bundled sample: `source` or `site`."""
     ignore_build_outputs = shutil.ignore_patterns("__pycache__", ".pytest_cache", "public", "resources")

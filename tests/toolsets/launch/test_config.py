@@ -239,7 +239,7 @@ def test_an_unknown_profile_is_invalid_input_with_the_known_ones() -> None:
         normalise_run_config(profile="nobody")
 
     assert caught.value.code is ErrorCode.INVALID_INPUT
-    assert caught.value.details["known"] == ["aspose", "plain"]
+    assert caught.value.details["known"] == ["aspose", "plain", "plain-mkdocs"]
 
 
 def test_the_site_comes_from_the_run_then_the_profile_then_the_settings() -> None:

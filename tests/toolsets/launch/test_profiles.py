@@ -64,7 +64,7 @@ def test_the_aspose_profile_knows_its_families_platforms_and_hosts() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["aspose", "plain"])
+@pytest.mark.parametrize("name", ["aspose", "plain", "plain-mkdocs"])
 def test_a_built_in_profile_asks_only_for_gates_that_are_there(name: str) -> None:
     gates = model.load_named_profile(name).gates
 
@@ -74,7 +74,7 @@ def test_a_built_in_profile_asks_only_for_gates_that_are_there(name: str) -> Non
     assert set(gates.local) <= set(gates.ci) <= set(gates.prod)
 
 
-@pytest.mark.parametrize("name", ["aspose", "plain"])
+@pytest.mark.parametrize("name", ["aspose", "plain", "plain-mkdocs"])
 def test_what_a_profile_lets_be_written_holds_every_page_it_plans(name: str) -> None:
     profile = model.load_named_profile(name)
     layout = profile.resolve_layout("auto", "python")
@@ -119,7 +119,7 @@ def test_a_folder_of_the_operator_holds_profiles_or_is_one(tmp_path: Path) -> No
 
     assert model.load_named_profile("mine", [folder.parent]).name == "mine"
     assert model.load_named_profile("mine", [folder]).folder == folder
-    assert set(model.find_profile_folders([folder])) == {"mine", "aspose", "plain"}
+    assert set(model.find_profile_folders([folder])) == {"mine", "aspose", "plain", "plain-mkdocs"}
 
 
 def test_one_of_the_operators_replaces_a_built_in_of_the_same_name(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_name_that_is_no_profile_lists_those_that_are() -> None:
         model.load_named_profile("../aspose")
 
     assert caught.value.code is ErrorCode.INVALID_INPUT
-    assert caught.value.details == {"known": ["aspose", "plain"]}
+    assert caught.value.details == {"known": ["aspose", "plain", "plain-mkdocs"]}
 
 
 def test_a_template_drops_the_slash_of_a_value_that_is_empty() -> None:

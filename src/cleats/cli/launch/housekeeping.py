@@ -126,6 +126,7 @@ def _check_profile(name: str, settings: Settings) -> dict[str, Any]:
         "errors": [],
         "title": profile.title,
         "version": profile.version,
+        "site": profile.site.kind,
         "hosts": sorted(profile.sections_by_host),
         "sections": [item.name for item in profile.sections],
         "families": "any" if profile.families.open else [family.name for family in profile.families.known],
@@ -149,6 +150,7 @@ def _render_profile(result: dict[str, Any], name: str | None) -> Iterator[str]:
     ]
     if name is not None:
         rows += [
+            ("site", result["site"]),
             ("hosts", ", ".join(result["hosts"]) or "none"),
             ("families", families if families == "any" else ", ".join(families)),
             ("platforms", ", ".join(result["platforms"])),

@@ -24,7 +24,7 @@ from tests.support.gates import (
 )
 
 FIX_RULES = registry.load_fixes(registry.GATE_NAMES)
-QUICK_GATES = [name for name in registry.GATE_NAMES if name not in ("hugo_build", "external_links")]
+QUICK_GATES = [name for name in load_named_profile("plain").gates.prod if name not in ("hugo_build", "external_links")]
 TEXT_PIECES = [
     *("__TOKEN__", "{{ x }}", "\n", "\n\n", "\t", "# ", "## ", "#### ", "- ", "1. ", "> ", "| "),
     *("```", "```python\n", "~~~\n", "`", "[", "](", "[x](/a/)", "![](x.png)", "<a href='", "'>"),

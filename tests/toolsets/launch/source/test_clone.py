@@ -8,7 +8,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site import hugo
+from cleats.toolsets.launch.site import front_matter_contract, hugo
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.workers import ingest
 from tests.support.git_repositories import GitCheckout
@@ -35,6 +35,9 @@ def build_job(tmp_path: Path, **changes: Any) -> WorkerJob:
         "site_repo_url": site.root.as_uri(),
         "site_ref": "main",
         "site_layout": SITE_LAYOUT,
+        "profile": "plain",
+        "family": "kettle",
+        "required_sections": ["docs"],
         **changes,
     }
     return create_job(tmp_path / "run", config=config, settings={"git_env": GIT_ENVIRON})
@@ -135,7 +138,7 @@ async def test_a_contract_knows_required_keys_types_and_habits(tmp_path: Path) -
     }
     broken = {"content/docs/z.md": "---\ntitle: [\n---\n"}
 
-    contract = hugo.derive_contract(
+    contract = front_matter_contract.derive_contract(
         write_tree(tmp_path, pages | broken), {"docs": "content/docs", "kb": "content/kb"}, "u", "s"
     )["sections"]
 

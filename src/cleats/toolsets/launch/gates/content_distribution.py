@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cleats.toolsets.launch.gates.internal_links import resolve_url_path
 from cleats.toolsets.launch.gates.model import FixCase, FixResult, Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.page_text import end_with_newline, index_snippets, remove_code_blocks
 from cleats.toolsets.launch.gates.site import LaunchSite, PageFile
@@ -73,8 +72,7 @@ def _check_promised_content(site: LaunchSite, file: PageFile) -> Iterator[IssueD
 
 
 def _list_missing_children(site: LaunchSite, file: PageFile) -> list[Mapping[str, Any]]:
-    page_path = str(file.plan.get("url_path", "/"))
-    linked_paths = {resolve_url_path(link.target, page_path).rstrip("/") for link in file.links}
+    linked_paths = {site.resolve_link(file, link.target).rstrip("/") for link in file.links}
     entries: dict[str, Mapping[str, Any]] = {}
     for entry in site.plan:
         for name in (entry["slug"], entry["output_path"], entry["url_path"]):
@@ -139,7 +137,9 @@ def fix_missing_page(case: FixCase) -> FixResult:
 
 
 def fix_missing_children(case: FixCase) -> FixResult:
-    items = [f"- [{child['title']}]({child['url_path']})" for child in _list_missing_children(case.site, case.file)]
+    link_page = case.site.kind.link_page
+    children = _list_missing_children(case.site, case.file)
+    items = [f"- [{child['title']}]({link_page(case.file.plan, child)})" for child in children]
     if not items or case.existing_text is None:
         return None
     lines = case.text.rstrip("\n").split("\n")

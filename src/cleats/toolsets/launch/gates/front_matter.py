@@ -1,4 +1,4 @@
-"""Each page must have front matter that Hugo can read, with the keys and types of its section."""
+"""Each page must have front matter that the site can read, with the keys and types of its section."""
 
 import datetime as dt
 import re
@@ -22,14 +22,19 @@ def check_front_matter(site: LaunchSite) -> Iterator[GateMessage]:
             message = f"the front matter cannot be read: {parse_error.message}"
             yield INVALID_FRONT_MATTER.draft(message, file.path, parse_error.line)
             continue
+        if not page.front_kind and not site.kind.needs_front_matter:
+            continue
         if not page.front_kind:
             yield MISSING_FRONT_MATTER.draft("the page has no front matter", file.path, 1)
             continue
-        yield from _check_keys(file, page.front, site.front_matter_contracts.get(file.section, {}))
+        rules = site.front_matter_contracts.get(file.section, {})
+        yield from _check_keys(file, page.front, rules, {"title"} if site.kind.needs_front_matter else set())
 
 
-def _check_keys(file: PageFile, front: Mapping[str, Any], rules: Mapping[str, Any]) -> Iterator[IssueDraft]:
-    for key in sorted({"title", *rules.get("required_keys", ())} - front.keys()):
+def _check_keys(
+    file: PageFile, front: Mapping[str, Any], rules: Mapping[str, Any], own_keys: Collection[str]
+) -> Iterator[IssueDraft]:
+    for key in sorted({*own_keys, *rules.get("required_keys", ())} - front.keys()):
         yield MISSING_KEY.draft(f"the key {key!r} is missing from the front matter", file.path, 1)
     title = front.get("title")
     if "title" in front and not (isinstance(title, str) and title.strip()):

@@ -1,15 +1,14 @@
 """Every link between pages of the site must lead to an existing page, and to an anchor on it.
 
 Without a build, links are looked up in the planned pages and the files of the site, which misses
-the menus and aliases that only Hugo knows.
+the menus and aliases that only the build knows.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -18,7 +17,6 @@ from cleats.toolsets.launch.gates.page_text import LIST_ITEM_PATTERN, edit_prose
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite, PageFile
 
 HUGO_REFERENCE_PATTERN = re.compile(r"""\{\{[<%]\s*(?:rel)?ref\s+["'`]([^"'`]+)["'`][^}]*[%>]\}\}""")
-_SOURCE_FILE_PATTERN = re.compile(r"\.md(?:$|[?#])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +49,10 @@ class LinkResolver:
         """Return the host of a page; empty for a site that has only one."""
         return self._site.profile.get_section(file.section).host if file.section else ""
 
+    def list_anchors(self, file: PageFile) -> Sequence[str]:
+        """Return the anchors of the headings of a page."""
+        return self._site.kind.list_anchors(file.headings)
+
     def find_built_site(self, host: str, section: str = "") -> BuiltSite | None:
         """Return the build that serves a host, or a section of a site with one host."""
         built_sites = self._site.built_sites.values()
@@ -67,25 +69,13 @@ class LinkResolver:
             return LinkTarget("other")
         if host and host not in self.hosts:
             return LinkTarget("outside", host, parts.path)
-        path = parts.path or "/" if host else urljoin(str(file.plan.get("url_path", "/")), parts.path)
+        path = parts.path or "/" if host else self._site.resolve_link(file, link)
         return LinkTarget("page", host or self.get_host(file), path, unquote(parts.fragment))
 
     @cached_property
     def source_addresses(self) -> frozenset[tuple[str, str]]:
-        """The addresses that the source files of the site get under Hugo's rules."""
-        addresses = set()
-        profile = self._site.profile
-        hosts_by_root = {section.root: section.host for section in profile.sections if section.host}
-        for path in _list_files(self._site.job.site / profile.site.content_root):
-            host = hosts_by_root.get(path.parts[0], "")
-            addresses.add((host, _derive_url_path(PurePosixPath(*path.parts[1:]) if host else path)))
-        for path in _list_files(self._site.job.site / "static"):
-            addresses.update((host, f"/{path}") for host in ("", *hosts_by_root.values()))
-        return frozenset(addresses)
-
-
-def _list_files(folder: Path) -> list[PurePosixPath]:
-    return [PurePosixPath(path.relative_to(folder).as_posix()) for path in folder.rglob("*") if path.is_file()]
+        """The addresses that the source files of the site get under the rules of its generator."""
+        return frozenset(self._site.links.list_addresses())
 
 
 def resolve_url_path(link: str, page_path: str = "") -> str:
@@ -94,14 +84,6 @@ def resolve_url_path(link: str, page_path: str = "") -> str:
         return urlsplit(urljoin(page_path, link)).path
     except ValueError:
         return ""
-
-
-def _derive_url_path(file: PurePosixPath) -> str:
-    if file.suffix != ".md":
-        return f"/{file.as_posix()}"
-    stem = file.name.removesuffix(".md").split(".", 1)[0]
-    folder = "" if str(file.parent) == "." else f"{file.parent.as_posix()}/"
-    return f"/{folder}".lower() if stem in ("_index", "index") else f"/{folder}{stem}/".lower()
 
 
 def check_internal_links(site: LaunchSite) -> Iterator[GateMessage]:
@@ -143,9 +125,9 @@ def explain_broken_link(
     if built_site is not None:
         return _explain_in_build(file, built_site, link, target)
     if planned_page is not None:
-        anchors = frozenset(heading.anchor for heading in planned_page.headings)
+        anchors = frozenset(resolver.list_anchors(planned_page))
         return _explain_missing_anchor(link, target, anchors)
-    if _SOURCE_FILE_PATTERN.search(link):
+    if target.path.endswith(".md"):
         return BROKEN_LINK, f"the link names a source file, not a page: {link}"
     url_paths = {target.path, target.path.rstrip("/") + "/"}
     if any((target.host, url_path) in resolver.source_addresses for url_path in url_paths):
@@ -159,7 +141,7 @@ def _explain_in_build(
     file: PageFile, built_site: BuiltSite, link: str, target: LinkTarget
 ) -> tuple[IssueKind, str] | None:
     page_file = built_site.find_file(str(file.plan["url_path"]))
-    if _SOURCE_FILE_PATTERN.search(link) and page_file is not None:
+    if target.path.endswith(".md") and page_file is not None:
         # A site can turn links to files into links to pages; then the file's name is gone.
         html = (built_site.folder / page_file).read_bytes().decode("utf-8", "replace")
         if f'"{link}"' not in html and f"={link}" not in html:
@@ -207,9 +189,9 @@ def fix_anchors(case: FixCase) -> str:
     def choose_anchor(target: str, _words: str) -> str | None:
         page, _, fragment = target.partition("#")
         page_path = str(case.file.plan.get("url_path", "/"))
-        path = resolve_url_path(page, page_path) if page else page_path
+        path = case.site.resolve_link(case.file, page) if page else page_path
         file = pages.get(path) or pages.get(path.rstrip("/") + "/")
-        anchors = [heading.anchor for heading in file.headings] if file else []
+        anchors = case.site.kind.list_anchors(file.headings) if file else []
         matches = get_close_matches(fragment.lower(), anchors, n=1, cutoff=0.75)
         return f"{page}#{matches[0]}" if matches else page or None
 
@@ -305,9 +287,10 @@ def _find_intended_url(case: FixCase, target: str, link_text: str) -> str | None
     entry, profile = candidates[0], case.site.profile
     host = profile.get_section(entry["section"]).host
     page_host = profile.get_section(case.file.section).host if case.file.section else host
-    address = str(entry["url_path"]) if host == page_host else f"https://{host}{entry['url_path']}"
+    page = {"output_path": case.path, **case.file.plan}
+    address = case.site.kind.link_page(page, entry) if host == page_host else f"https://{host}{entry['url_path']}"
     file = next((page_file for page_file in case.site.files if page_file.path == entry["output_path"]), None)
-    anchors = [heading.anchor for heading in file.headings] if file else []
+    anchors = case.site.kind.list_anchors(file.headings) if file else []
     return f"{address}#{fragment}" if fragment in anchors else address
 
 

@@ -34,17 +34,17 @@ _UNSAFE_HTML_PATTERN = re.compile(
 def check_markdown(site: LaunchSite) -> Iterator[GateMessage]:
     for file in site.files:
         if file.page is not None:  # else the front_matter gate reports it
-            yield from lint_page(file)
+            yield from lint_page(file, has_title_heading=site.kind.has_title_headings)
 
 
-def lint_page(file: PageFile) -> Iterator[IssueDraft]:
-    """Yield everything that is wrong with the Markdown of a page."""
+def lint_page(file: PageFile, *, has_title_heading: bool = False) -> Iterator[IssueDraft]:
+    """Yield everything that is wrong with the Markdown of a page, which may begin with its title."""
     if not file.body.strip():
         yield EMPTY_PAGE.draft("the page is empty", file.path)
     for kind, edit_text, message in TEXT_RULES:
         if edit_text(file.text) != file.text:
             yield kind.draft(message, file.path)
-    yield from _check_headings_and_links(file)
+    yield from _check_headings_and_links(file, has_title_heading=has_title_heading)
     yield from _check_lines(file)
     for fence in file.fences:
         if not fence.language:
@@ -57,16 +57,18 @@ def lint_page(file: PageFile) -> Iterator[IssueDraft]:
             yield IMAGE_ALT.draft(message, file.path, image.line)
 
 
-def _check_headings_and_links(file: PageFile) -> Iterator[IssueDraft]:
+def _check_headings_and_links(file: PageFile, *, has_title_heading: bool) -> Iterator[IssueDraft]:
     previous_level = 1
     heading_texts: set[str] = set()
-    for heading in file.headings:
+    for number, heading in enumerate(file.headings):
         if heading.level > previous_level + 1:
             message = f"a heading of level {heading.level} follows one of level {previous_level}"
             yield SKIPPED_LEVEL.draft(message, file.path, heading.line)
         previous_level = heading.level
-        if heading.level == 1:
-            message = "a second title: the front matter's title is the page's first heading"
+        if heading.level == 1 and not (has_title_heading and number == 0):
+            message = "a second title: the page's first heading is its title"
+            if not has_title_heading:
+                message = "a second title: the front matter's title is the page's first heading"
             yield SECOND_TITLE.draft(message, file.path, heading.line)
         if not heading.text:
             yield EMPTY_HEADING.draft("an empty heading", file.path, heading.line)
@@ -163,7 +165,8 @@ def fix_empty_heading(case: FixCase) -> FixResult:
 
 def fix_second_title(case: FixCase) -> FixResult:
     """Lower all headings of the body by one level when one of them is a title."""
-    return _set_heading_levels(case, {item.line: item.level + 1 for item in case.file.headings if item.level < 6})
+    headings = case.file.headings[1:] if case.site.kind.has_title_headings else case.file.headings
+    return _set_heading_levels(case, {item.line: item.level + 1 for item in headings if item.level < 6})
 
 
 def _set_heading_levels(case: FixCase, levels: Mapping[int, int]) -> str:

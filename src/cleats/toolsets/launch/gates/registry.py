@@ -16,11 +16,10 @@ from typing import Any, cast
 import anyio
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.runtime.installation import format_install_command
 from cleats.toolsets.launch.gates.model import FixRule, Gate, GateMessage, IssueKind
 from cleats.toolsets.launch.gates.site import LaunchSite
 from cleats.toolsets.launch.runs.issues import BLOCKING_SEVERITIES, Issue
-from cleats.toolsets.launch.site.programs import INSTALL_HINTS, MIN_VERSIONS, InstalledProgram, find_programs
+from cleats.toolsets.launch.site.programs import MIN_VERSIONS, InstalledProgram, find_programs, format_install_hint
 
 GATE_NAMES = (
     "schema",
@@ -34,6 +33,8 @@ GATE_NAMES = (
     "readability",
     "hugo_config",
     "hugo_build",
+    "mkdocs_config",
+    "mkdocs_build",
     "internal_links",
     "external_links",
     "snippet_syntax",
@@ -98,11 +99,10 @@ async def require_programs(
             oldest = ".".join(map(str, MIN_VERSIONS[name]))
             reasons[name] = f"{name} {program.version} is too old; {oldest} or newer is required"
     if reasons:
-        command = format_install_command("cleats[launch]")
         raise ToolError(
             ErrorCode.TOOLCHAIN_MISSING,
             f"The gates of the profile {profile!r} cannot run: {'; '.join(reasons.values())}.",
-            hint=" ".join(INSTALL_HINTS[name].format(command=command) for name in sorted(reasons)),
+            hint=" ".join(map(format_install_hint, sorted(reasons))),
             details={
                 "missing": sorted(reasons),
                 "too_old": {name: program.version for name, program in programs.items() if program.is_too_old},

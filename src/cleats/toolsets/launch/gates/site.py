@@ -8,12 +8,14 @@ from functools import cached_property
 from html import unescape
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin, urlsplit
 
 from cleats.system import front_matter
 from cleats.toolsets.launch.profiles.model import Profile
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import claim_markers, pages
+from cleats.toolsets.launch.site.detection import get_site_kind
+from cleats.toolsets.launch.site.kinds import SiteKind, SiteLinks
 
 T = TypeVar("T")
 
@@ -156,6 +158,23 @@ class LaunchSite:
     """The paths of the tools that the gates may run, by name."""
     built_sites: dict[str, BuiltSite] = field(default_factory=dict)
     """The output of the build gate, by name of the build."""
+
+    @property
+    def kind(self) -> SiteKind:
+        return get_site_kind(self.profile)
+
+    @cached_property
+    def links(self) -> SiteLinks:
+        return self.kind.open_links(self.job.site, self.profile)
+
+    def resolve_link(self, file: PageFile, link: str) -> str:
+        """Return the path at which the target of a relative link is served; empty when it cannot be parsed."""
+        try:
+            path = urlsplit(link).path
+            address = self.links.resolve_file_link(file.path, path) if path else None
+            return address or urlsplit(urljoin(str(file.plan.get("url_path", "/")), path)).path
+        except ValueError:
+            return ""
 
     @property
     def config(self) -> Mapping[str, Any]:

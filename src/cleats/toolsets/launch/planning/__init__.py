@@ -1,1 +1,1 @@
-"""Planning of a launch: its pages, their files, and the addresses at which Hugo serves them."""
+"""Planning of a launch: its pages, their files, and the addresses at which the site serves them."""

@@ -16,7 +16,7 @@ from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.planning import page_candidates, planned_site
 from cleats.toolsets.launch.planning.page_candidates import PageCandidate, list_mandatory_pages, list_optional_pages
 from cleats.toolsets.launch.planning.planned_site import PlannedSite
-from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
+from cleats.toolsets.launch.site.kinds import UrlRules
 
 CLAIM_QUOTAS_BY_ROLE: Mapping[str, tuple[int, int]] = {
     "landing": (1, 100),
@@ -140,9 +140,7 @@ class PagePlanner:
             max_lines=self.material.config["budgets"]["max_lines_per_file"],
         )
 
-    def _iter_entries(
-        self, pages: Sequence[DraftablePage], url_rules: HugoUrlRules, tier: str
-    ) -> Iterator[dict[str, Any]]:
+    def _iter_entries(self, pages: Sequence[DraftablePage], url_rules: UrlRules, tier: str) -> Iterator[dict[str, Any]]:
         paths = [
             self.site.resolve_page_path(draftable.candidate.section, draftable.candidate.slug, draftable.locale)
             for draftable in pages
@@ -176,7 +174,7 @@ class PagePlanner:
         self, entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]], page: DraftablePage, tier: str
     ) -> dict[str, Any]:
         """Add what depends on the other pages: the final headings, and the links."""
-        context = planned_site.add_neighbours(self._build_context(page.candidate, tier), entry, entries)
+        context = planned_site.add_neighbours(self.site.kind, self._build_context(page.candidate, tier), entry, entries)
         written_page = write_page(page.template, context)
         tags_by_snippet = {item.snippet_id: item.tags for item in self.material.snippets}
         linked_pages = (*context.children, *context.related)
@@ -196,7 +194,7 @@ class PagePlanner:
             "cross_links": [
                 uri
                 for uri, target in entries_by_url.items()
-                if any(link.url in (target["url_path"], uri) for link in linked_pages)
+                if any(link.url in (self.site.kind.link_page(entry, target), uri) for link in linked_pages)
             ],
             "seo_keywords": _list_keywords(self.material),
             "forbidden_topics": topics,

@@ -12,15 +12,9 @@ from typing import Any, TypeAlias
 from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
 from cleats.toolsets.launch.patching.launch_records import LaunchRecords
 from cleats.toolsets.launch.profiles.model import Profile
-from cleats.toolsets.launch.site import hugo
-from cleats.toolsets.launch.site.hugo_urls import HugoUrlRules
+from cleats.toolsets.launch.site.detection import get_site_kind
+from cleats.toolsets.launch.site.kinds import SiteKind, UrlRules
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-
-MAX_SAMPLED_PAGES = 50
-"""Pages of a section that are examined for its layout."""
-
-MIN_FOLDER_PAGES_SHARE = 0.7
-"""The share of pages with their own folder from which a new page gets one too."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +29,10 @@ class PlannedSite:
     def tree(self) -> CheckoutTree:
         return CheckoutTree(self.root)
 
+    @property
+    def kind(self) -> SiteKind:
+        return get_site_kind(self.profile)
+
     @cached_property
     def layout(self) -> str:
         return self.profile.resolve_layout(self.config["layout_mode"], self.config["target_platform"])
@@ -44,21 +42,16 @@ class PlannedSite:
         """All Markdown files of the content."""
         return [path for path in self.tree.paths if path.endswith(".md")]
 
-    def load_url_rules(self, section: str) -> HugoUrlRules:
+    def load_url_rules(self, section: str) -> UrlRules:
         """Return the rules for the addresses of a section."""
-        config_paths = self.profile.list_hugo_configs(section, str(self.config["family"]))
-        config_path = next((path for path in config_paths if path in self.tree.paths), "")
-        settings = hugo.read_hugo_settings(self.tree, config_path)
-        return HugoUrlRules.from_settings(settings).with_paths(self.pages)
+        config_paths = self.kind.list_configs(self.profile, section, str(self.config["family"]))
+        return self.kind.load_url_rules(self.tree, config_paths)
 
     def resolve_page_path(self, section: str, slug: str, locale: str) -> str:
         """Return the path for a page, in the layout of its section."""
         path = self.profile.build_page_path(section, slug, **self._path_variables(locale))
-        name = PurePosixPath(path)
-        stem, dot, ending = name.name.partition(".")
-        if stem in ("index", "_index") or not self._uses_page_folders(section):
-            return path
-        return str(name.parent / stem / f"index{dot}{ending}")
+        section_folder = PurePosixPath(self.profile.site.content_root) / self.profile.get_section(section).root
+        return self.kind.place_page(path, [page for page in self.pages if page.startswith(f"{section_folder}/")])
 
     def was_removed_by_people(self, section: str, slug: str, locale: str) -> bool:
         """Return True if an earlier launch wrote the page and the site has it no more."""
@@ -70,7 +63,7 @@ class PlannedSite:
         """Return the address of the profile, for a site whose configuration does not define it."""
         return self.profile.build_page_url(section, slug, **self._path_variables(locale))
 
-    def resolve_origin(self, section: str, url_rules: HugoUrlRules, locale: str) -> str:
+    def resolve_origin(self, section: str, url_rules: UrlRules, locale: str) -> str:
         """Return the scheme and host of a section."""
         host = self.profile.get_section(section).host
         return f"https://{host}" if host else url_rules.resolve_origin(locale)
@@ -82,14 +75,6 @@ class PlannedSite:
             "platform": self.config["target_platform"],
             "locale": locale,
         }
-
-    def _uses_page_folders(self, section: str) -> bool:
-        """Return True if the pages of a section have own folders: `x/index.md`, not `x.md`."""
-        section_folder = f"{self.profile.site.content_root}/{self.profile.get_section(section).root}/"
-        names = [PurePosixPath(path).name for path in self.pages if path.startswith(section_folder)]
-        page_names = [name for name in names if not name.startswith("_index.")][:MAX_SAMPLED_PAGES]
-        folder_count = sum(name.startswith("index.") for name in page_names)
-        return bool(page_names) and folder_count >= MIN_FOLDER_PAGES_SHARE * len(page_names)
 
 
 PlanEntry: TypeAlias = Mapping[str, Any]
@@ -115,7 +100,7 @@ def format_absolute_url(entry: PlanEntry) -> str:
     return f"{entry['token_mappings'].get('ORIGIN', '')}{entry['url_path']}"
 
 
-def find_related(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[LinkedPage, ...]:
+def find_related(kind: SiteKind, entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[LinkedPage, ...]:
     """Return the next pages in the reading order, then the first ones."""
     entries_by_key = {_build_page_key(other): other for other in entries if _read_locale(other) == _read_locale(entry)}
     order = [page_key for page_key in READING_ORDER if page_key in entries_by_key]
@@ -128,16 +113,18 @@ def find_related(entry: PlanEntry, entries: Sequence[PlanEntry]) -> tuple[Linked
     following = [entries_by_key[page_key] for page_key in order[position:] if page_key not in excluded_keys]
     preceding = [entries_by_key[page_key] for page_key in order[:position] if page_key not in excluded_keys]
     chosen = following if len(following) >= MIN_RELATED_PAGES else [*following, *preceding][:MIN_RELATED_PAGES]
-    return tuple(_build_link(entry, other) for other in chosen[:MAX_RELATED_PAGES])
+    return tuple(_build_link(kind, entry, other) for other in chosen[:MAX_RELATED_PAGES])
 
 
-def add_neighbours(context: PageContext, entry: PlanEntry, entries: Sequence[PlanEntry]) -> PageContext:
+def add_neighbours(kind: SiteKind, context: PageContext, entry: PlanEntry, entries: Sequence[PlanEntry]) -> PageContext:
     """Return the context of a page with the pages it links to: those it summarizes, related ones, its section."""
     return replace(
         context,
-        children=tuple(_build_link(entry, child) for child in find_child_entries(entry, entries)),
-        related=find_related(entry, entries),
-        section={str(other["slug"]): _build_link(entry, other) for other in _list_section_entries(entry, entries)},
+        children=tuple(_build_link(kind, entry, child) for child in find_child_entries(entry, entries)),
+        related=find_related(kind, entry, entries),
+        section={
+            str(other["slug"]): _build_link(kind, entry, other) for other in _list_section_entries(entry, entries)
+        },
     )
 
 
@@ -161,9 +148,9 @@ def find_child_entries(entry: PlanEntry, entries: Sequence[PlanEntry]) -> list[P
     return sorted(child_entries, key=lambda other: int(other["token_mappings"]["WEIGHT"]))
 
 
-def _build_link(entry: PlanEntry, other: PlanEntry) -> LinkedPage:
+def _build_link(kind: SiteKind, entry: PlanEntry, other: PlanEntry) -> LinkedPage:
     origins = [page["token_mappings"].get("ORIGIN", "") for page in (entry, other)]
-    url = other["url_path"] if origins[0] == origins[1] else format_absolute_url(other)
+    url = kind.link_page(entry, other) if origins[0] == origins[1] else format_absolute_url(other)
     return LinkedPage(str(other["title"]), str(url), str(other["purpose"]))
 
 

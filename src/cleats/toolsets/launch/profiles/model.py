@@ -43,11 +43,16 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
     gates: parts.ValidationGates
     publishing: parts.PublishingTemplates
     brand: parts.Brand
+    extends: str = ""
+    """The profile whose values apply where this one has none."""
     folder: Path = Path()
+    base_folders: tuple[Path, ...] = ()
+    """The folders of the extended profiles, the nearest first."""
 
     @property
     def templates_folder(self) -> Path:
-        return self.folder / "templates"
+        folders = [folder / "templates" for folder in (self.folder, *self.base_folders)]
+        return next(filter(Path.is_dir, folders), folders[0])
 
     @property
     def registry_file(self) -> Path:
@@ -103,7 +108,11 @@ class Profile(Struct, frozen=True, kw_only=True, dict=True):
         roots = site_layout["subdomain_roots"]
         modes = site_layout["localization"]["mode_by_section"]
         sections = tuple(
-            msgspec.structs.replace(section, root=roots[section.name], localization=modes[section.name])
+            msgspec.structs.replace(
+                section,
+                root=roots.get(section.name, section.root),
+                localization=modes.get(section.name, section.localization),
+            )
             for section in self.sections
         )
         site = msgspec.structs.replace(self.site, content_root=site_layout["content_root"])
@@ -193,17 +202,37 @@ def _read_profile(folder: Path) -> Profile:
     return _parse_profile(folder, (folder / PROFILE_FILE_NAME).stat().st_mtime_ns)
 
 
-@cache
-def _parse_profile(folder: Path, _stamp: int) -> Profile:
+def _load_document(folder: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any], tuple[Path, ...]]:
+    """Return the values of a profile and of those that it extends, and the folders of these."""
     try:
         document = tomllib.loads((folder / PROFILE_FILE_NAME).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _make_profile_error(folder, [_make_fault("", f"is not TOML: {error}")]) from None
+    name = document.get("extends")
+    if not isinstance(name, str):
+        return document, ()
+    candidates = [parent / name for parent in (folder.parent, BUILTIN_PROFILES_FOLDER)]
+    base = next((path for path in candidates if (path / PROFILE_FILE_NAME).is_file() and path != folder), None)
+    if base is None or not _PLAIN_NAME_PATTERN.fullmatch(name) or base in extending:
+        raise _make_profile_error(folder, [_make_fault("/extends", f"cannot extend {name!r}")])
+    inherited, folders = _load_document(base, (*extending, folder))
+    merged = {
+        key: {**inherited[key], **value} if isinstance(value, dict) and isinstance(inherited.get(key), dict) else value
+        for key, value in document.items()
+    }
+    return {**inherited, **merged}, (base, *folders)
+
+
+@cache
+def _parse_profile(folder: Path, _stamp: int) -> Profile:
+    document, base_folders = _load_document(folder)
     if violations := [violation.as_json() for violation in _load_validator().find_violations(document)]:
         raise _make_profile_error(folder, violations)
     with _CONVERSION_LOCK:
         profile = msgspec.convert(
-            {**document, "folder": str(folder)}, Profile, dec_hook=lambda _kind, value: Path(value)
+            {**document, "folder": str(folder), "base_folders": list(map(str, base_folders))},
+            Profile,
+            dec_hook=lambda _kind, value: Path(value),
         )
     if faults := list(_find_contradictions(profile, folder)):
         raise _make_profile_error(folder, faults)
@@ -237,6 +266,10 @@ def _find_contradictions(profile: Profile, folder: Path) -> Iterator[dict[str, s
         known_words = parts.BRANCH_TEMPLATE_WORDS if name == "branch" else parts.CHANGE_TEMPLATE_WORDS
         for unknown in sorted(parts.list_placeholders(getattr(profile.publishing, name)) - known_words):
             yield _make_fault(f"/publishing/{name}", f"{{{unknown}}} is unknown")
+    for level in ("local", "ci", "prod"):
+        for gate in profile.gates.for_profile(level):
+            if gate.startswith(tuple(f"{kind}_" for kind in parts.SITE_KIND_NAMES if kind != profile.site.kind)):
+                yield _make_fault(f"/gates/{level}", f"{gate} is not a gate of {profile.site.kind} sites")
     yield from _find_duplicate_names("/families/known", profile.families.known)
     yield from _find_duplicate_names("/platforms", profile.platforms)
 

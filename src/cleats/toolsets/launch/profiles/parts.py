@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 LayoutVersion = Literal["v1", "v2"]
+SITE_KIND_NAMES: Final = ("hugo", "mkdocs")
 
 
 class RequiredPage(Struct, frozen=True, kw_only=True):
@@ -100,6 +101,10 @@ class ProductRepositories(Struct, frozen=True, kw_only=True):
 class ProfileSite(Struct, frozen=True, kw_only=True):
     """The repository of the site."""
 
+    kind: Literal["hugo", "mkdocs"] = "hugo"
+    """The generator that builds it."""
+    alternatives: tuple[str, ...] = ()
+    """Profiles for sites of other kinds: a run uses the first whose configuration the site has."""
     repo_url: str = ""
     ref: str = "HEAD"
     content_root: str = "content"

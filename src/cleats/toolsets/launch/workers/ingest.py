@@ -7,8 +7,9 @@ from typing import Any
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.toolsets.launch.config.secrets import redact_url
 from cleats.toolsets.launch.git.client import COMMIT_ID_PATTERN, HardenedGit, clone_commit, find_remote_commit
+from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site import hugo
+from cleats.toolsets.launch.site import detection, front_matter_contract
 from cleats.toolsets.launch.snippets.catalogue import build_catalogue
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree, IngestionScope
 from cleats.toolsets.launch.source.evidence import inventory
@@ -31,7 +32,11 @@ async def run_clone(job: WorkerJob) -> Mapping[str, Any]:
     if job.config.get("workflows_repo_url"):
         workflows = await _clone_repository(job, env, "workflows_repo_url", "workflows_ref")
     tree = CheckoutTree(job.site)
-    config = hugo.read_hugo_config(tree)
+    profiles = job.settings.get("profiles", ())
+    changed_config = detection.adapt_config(job.config, tree, profiles)
+    config = {**job.config, **changed_config}
+    kind = detection.get_site_kind(load_named_profile(config["profile"], profiles))
+    context, kind_artifacts = kind.describe_site(tree)
     job.write(
         "resolved_refs.json",
         {"schema_version": "1.0", "repo": source, "site": site, **({"workflows": workflows} if workflows else {})},
@@ -42,13 +47,21 @@ async def run_clone(job: WorkerJob) -> Mapping[str, Any]:
             "schema_version": "1.0",
             "site": {**site, "clone_path": "work/site"},
             **({"workflows": {**workflows, "clone_path": "work/workflows"}} if workflows else {}),
-            "hugo": hugo.build_hugo_context(tree, config),
+            **context,
         },
     )
-    job.write("hugo_facts.json", hugo.derive_hugo_facts(config))
-    contract = hugo.derive_contract(tree, find_section_roots(job.config), site["repo_url"], site["resolved_sha"])
+    for name, document in kind_artifacts.items():
+        job.write(name, document)
+    contract = front_matter_contract.derive_contract(
+        tree,
+        find_section_roots(config),
+        site["repo_url"],
+        site["resolved_sha"],
+        counts_pages_without=not kind.needs_front_matter,
+    )
     job.write("frontmatter_contract.json", contract)
     return {
+        **({"config": changed_config} if changed_config else {}),
         "repo_sha": source["resolved_sha"],
         "site_sha": site["resolved_sha"],
         "repo_url": source["repo_url"],

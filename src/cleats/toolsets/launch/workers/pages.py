@@ -21,6 +21,7 @@ from cleats.toolsets.launch.planning.planned_site import PlannedSite, add_neighb
 from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list
+from cleats.toolsets.launch.site.detection import get_site_kind
 
 
 async def run_plan(job: WorkerJob) -> Mapping[str, Any]:
@@ -74,7 +75,7 @@ async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
     Raises:
         ToolError: a model that the run requires cannot be used; retryable if it may be available later.
     """
-    section = job.scope
+    section, kind = job.scope, get_site_kind(load_profile(job))
     plan = job.read_json("page_plan.json")
     contract = job.read_json("frontmatter_contract.json")["sections"].get(section, {})
     entries = [page for page in plan["pages"] if page["section"] == section]
@@ -89,8 +90,11 @@ async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
         job.report_progress(f"Writing {entry['output_path']}", number, len(entries))
         written = drafts[entry["output_path"]]
         front = build_front_matter(_describe_page(job, entry), written.front, contract)
+        if not kind.orders_by_weight and "weight" not in contract.get("required_keys", ()):
+            front.pop("weight", None)
         body = refresh_evidence_list(written.body, claims, str(job.config["github_ref"]))
-        text = front_matter.render_page(front, body)
+        title = f"# {entry['title']}\n\n" if kind.has_title_headings else ""
+        text = front_matter.render_page(front, f"{title}{body.lstrip()}" if title else body)
         name = f"drafts/{section}/{entry['output_path']}"
         job.write(name, text)
         prompt_hash = page_editor.find_accepted_prompt(entry["output_path"]) if page_editor else ""
@@ -127,7 +131,8 @@ def _write_pages(
 ) -> dict[str, WrittenPage]:
     """Write the pages of one section as planned; return them by path."""
     material = load_material(job)
-    templates = load_profile(job).templates_folder
+    profile = load_profile(job)
+    templates, kind = profile.templates_folder, get_site_kind(profile)
     candidates = list_optional_pages(job.scope, material)
     subjects = {candidate.subject.key: candidate.subject for candidate in candidates if candidate.subject}
     written_pages: dict[str, WrittenPage] = {}
@@ -150,7 +155,7 @@ def _write_pages(
             tier=entry["template_variant"],
             max_lines=job.config["budgets"]["max_lines_per_file"],
         )
-        written_pages[entry["output_path"]] = write_page(template, add_neighbours(context, entry, plan))
+        written_pages[entry["output_path"]] = write_page(template, add_neighbours(kind, context, entry, plan))
     return written_pages
 
 

@@ -1,8 +1,8 @@
 """The worker of the worktree (W6): it plans patches from drafts, then applies them.
 
 Only `apply` and each `apply:fix:<n>` write to the worktree; a step that was killed is repeated. New pages come after
-their siblings: their weights are raised by the largest existing one. The index above them gets a link to the first of
-them, if the launch may change it.
+their siblings: their weights are raised by the largest existing one. The site links to them, if the launch may change
+the file that does: see `patching.navigation`.
 """
 
 import difflib
@@ -17,16 +17,15 @@ from cleats.system import front_matter
 from cleats.toolsets.launch.patching import patches
 from cleats.toolsets.launch.patching.launch_records import LaunchRecords, RecordedPage
 from cleats.toolsets.launch.patching.merging import digest_lines
+from cleats.toolsets.launch.patching.navigation import NAVIGATION_PLANNERS, PageChanges
 from cleats.toolsets.launch.patching.page_updates import PageUpdate, plan_page_removal, plan_page_update
 from cleats.toolsets.launch.patching.patches import ConflictError, SitePatch, apply_patch_to_text
 from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
+from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import pages
 from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list, strip_evidence_list
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-
-LINK_HEADINGS = ("links and resources", "related links", "see also")
-NEW_HEADING = "See also"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,18 @@ def plan_change(
         updates += [update] if update else []
         if update is not None and update.drafted is not None:
             records.set_page(path, _make_record(job, entries[path], update.drafted, offsets[path]))
-    is_new = {update.path for update in updates if update.change == "new"}
-    planned_patches += _plan_links(drafts, [entry for path, entry in entries.items() if path in is_new], guard)
-    for update in _plan_removals(drafts, job, guard, records) if is_update else ():
+    removals = list(_plan_removals(drafts, job, guard, records)) if is_update else []
+    profile = load_named_profile(job.config["profile"], job.settings.get("profiles", ()))
+    changes = PageChanges(
+        plan=[entry for entry in plan if entry["output_path"] in drafts],
+        new_paths=frozenset(update.path for update in updates if update.change == "new"),
+        removed_paths=[update.path for update in removals if update.change == "removed"],
+        product_name=job.product_name,
+        section_titles={section.name: section.title for section in profile.sections},
+        read_page=partial(_read_page, guard),
+    )
+    planned_patches += NAVIGATION_PLANNERS[profile.site.kind](changes)
+    for update in removals:
         updates.append(update)
         if update.change == "removed":
             planned_patches.append(patches.make_delete_patch(update.path, _read_page(guard, update.path) or ""))
@@ -143,38 +151,6 @@ def _raise_weight(text: str, largest: int) -> str:
     if not isinstance(weight, int) or largest <= 0:
         return text
     return front_matter.set_front_matter_keys(text, {"weight": weight + largest})
-
-
-def _plan_links(
-    drafts: Mapping[str, str], plan: Sequence[Mapping[str, Any]], guard: WorktreeGuard
-) -> Iterator[SitePatch]:
-    entries_by_index: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in plan:
-        parent_folder = PurePosixPath(entry["output_path"]).parent.parent
-        index = str(parent_folder / "_index.md")
-        is_index = PurePosixPath(entry["output_path"]).name.startswith("_index.")
-        if is_index and index not in drafts:
-            entries_by_index.setdefault(index, []).append(entry)
-    for index, entries in sorted(entries_by_index.items()):
-        text = _read_page(guard, index)
-        if text is not None:
-            yield from _link_pages(index, text, entries)
-
-
-def _link_pages(path: str, text: str, entries: Sequence[Mapping[str, Any]]) -> Iterator[SitePatch]:
-    page = front_matter.parse_page(text)
-    linked_targets = {link.target.rstrip("/") for link in pages.list_links(page.body)}
-    new_entries = [entry for entry in entries if entry["url_path"].rstrip("/") not in linked_targets]
-    items = "\n".join(f"- [{entry['title']}]({entry['url_path']})" for entry in new_entries)
-    if not items:
-        return
-    for heading in pages.list_headings(page.body):
-        if heading.text.casefold() in LINK_HEADINGS:
-            yield patches.make_anchor_patch(path, text, heading.text, items)
-            return
-    end = text.count("\n") + (not text.endswith("\n"))
-    gap = "" if text.endswith("\n\n") else "\n"
-    yield patches.make_range_patch(path, text, end + 1, end, f"{gap}## {NEW_HEADING}\n\n{items}\n")
 
 
 def _read_page(guard: WorktreeGuard, path: str) -> str | None:
