@@ -13,8 +13,10 @@ from cleats.toolsets.code.analysis.facts import Mode
 
 CATALOGUE_FILE_NAME: Final = "catalogue.db"
 
-CATALOGUE_SCHEMA_VERSION: Final = 1
+CATALOGUE_SCHEMA_VERSION: Final = 2
 """Rises with every change of the tables or of the values packed in them."""
+
+PAGE_BYTES: Final = 8192
 
 CREATE_TABLES_SQL: Final = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -37,6 +39,7 @@ CREATE TABLE files(
     last_commit TEXT,
     churn INTEGER
 );
+CREATE INDEX files_list ON files(path, size, mtime_ns, hash, lang, mode, problem); -- read without the contents
 CREATE TABLE skipped(             -- files whose content is not worth indexing
     path TEXT PRIMARY KEY,
     size INTEGER NOT NULL,
@@ -64,6 +67,8 @@ CREATE TABLE chunks(
     lint BLOB                       -- msgpack: list of findings; NULL for none
 );
 CREATE INDEX chunks_file ON chunks(file);
+CREATE INDEX chunks_lint ON chunks(file) WHERE lint IS NOT NULL;
+CREATE TABLE replaced(id INTEGER PRIMARY KEY); -- files of the base that are here, or gone: see `catalogue_layers`
 """
 
 

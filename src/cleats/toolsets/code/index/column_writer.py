@@ -88,7 +88,7 @@ class ColumnPostings:
             self._owners = _strip_separators(self._owners)
         values = sorted(self._owners)
         owners = [self._owners[value] for value in values]
-        arrays = _pack_texts(values)
+        arrays = pack_texts(values)
         arrays["postings"] = pack_integers(array("i", chain.from_iterable(owners)))
         arrays["bounds"] = pack_integers(array("i", accumulate(map(len, owners), initial=0)))
         return arrays
@@ -104,7 +104,8 @@ def _strip_separators(owners: "defaultdict[str, list[int]]") -> "defaultdict[str
     return joined
 
 
-def _pack_texts(values: Sequence[str]) -> dict[str, PackedArray]:
+def pack_texts(values: Sequence[str]) -> dict[str, PackedArray]:
+    """Return the arrays of a vocabulary, which is sorted."""
     text = VALUE_SEPARATOR + VALUE_SEPARATOR.join(values) + VALUE_SEPARATOR
     lowered = text.lower()
     arrays: dict[str, PackedArray] = {}
@@ -120,6 +121,13 @@ def _pack_blob(text: str, value_count: int) -> tuple[PackedArray, PackedArray]:
     starts = islice(accumulate((len(piece) + 1 for piece in pieces), initial=1), value_count)
     return PackedArray("|u1", raw), pack_integers(array("i", starts))
 
+
+FILE_NUMBER_ARRAYS: Final = frozenset({"ends", "lengths"})
+"""The arrays without a vocabulary that have a number for each file and not for each chunk."""
+
+WORD_COLUMN: Final = "word"
+PERMANENT_COLUMNS: Final = frozenset({"path", "ext", "import", WORD_COLUMN})
+"""The columns that are written even if they have no values."""
 
 CONTENT_FILE_NAME, LATE_FILE_NAME, VECTORS_FILE_NAME = "content.columns", "late.columns", "vectors.i8"
 """The files of a shard besides its segment."""
@@ -162,7 +170,7 @@ class FileWordPostings:
     def pack(self) -> dict[str, PackedArray]:
         """Return the arrays that `columns.ShardColumns` reads."""
         words = sorted(self._files)
-        arrays = {f"word.{part}": packed for part, packed in _pack_texts(words).items()}
+        arrays = {f"word.{part}": packed for part, packed in pack_texts(words).items()}
         arrays["word.postings"] = PackedArray(f"{_BYTE_ORDER}i4", b"".join(self._files[word] for word in words))
         arrays["word.counts"] = PackedArray("|u1", b"".join(self._counts[word] for word in words))
         bounds = accumulate((len(self._counts[word]) for word in words), initial=0)
@@ -197,7 +205,12 @@ class ContentColumns(Struct):
         chunks = zip(file_attributes.modes, file_attributes.texts, strict=True)
         self._words.add_file(path_stems, (texts.stems for mode, texts in chunks if mode != _COMMENTS_MODE))
 
-    def save(self, folder: Path) -> None:
+    @property
+    def file_count(self) -> int:
+        return len(self._file_ends)
+
+    def pack(self) -> dict[str, PackedArray]:
+        """Return the arrays of all columns."""
         packed = {
             "ends": pack_integers(self._file_ends),
             "flags": PackedArray("|u1", b"".join(self._flags)),
@@ -206,7 +219,10 @@ class ContentColumns(Struct):
         for name in COUNT_GETTERS:
             packed[name] = pack_integers(array("i", b"".join(self._counts[name])))
         _add_columns(packed, self._columns)
-        write_arrays(folder / CONTENT_FILE_NAME, packed | self._words.pack())
+        return packed | self._words.pack()
+
+    def save(self, folder: Path) -> None:
+        write_arrays(folder / CONTENT_FILE_NAME, self.pack())
 
 
 class LateColumns(Struct):
