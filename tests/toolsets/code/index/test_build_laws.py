@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from cleats.toolsets.code.index import catalogue_layers
+from cleats.toolsets.code.index.catalogue_schema import BASE_FILE_NAME
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
@@ -192,19 +193,20 @@ def test_a_catalogue_in_two_files_is_the_same_as_one_file(
         steps.append(walk.step())
         world.build_index()
         with world.lease_current() as lease:
-            has_base.append((lease.folder / catalogue_layers.BASE_FILE_NAME).exists())
+            has_base.append((lease.folder / BASE_FILE_NAME).exists())
         if number % 4 and number != WALK_STEP_COUNT:
             continue
         fresh = IndexedRepository(tmp_path, cache_name="other", clock=world.clock)
         fresh.build_index(incremental=False)
 
         assert world.read_content() == fresh.read_content(), steps
+        assert world.read_meta()["counts"] == fresh.read_meta()["counts"], steps
         assert collect_answers(world) == collect_answers(fresh), steps
     world.write_file("src/one.py", "def one(): pass\n")
     world.write_file("src/two.py", "def two(): pass\n")
     world.build_index()
     with world.lease_current() as lease:
-        has_base.append((lease.folder / catalogue_layers.BASE_FILE_NAME).exists())
+        has_base.append((lease.folder / BASE_FILE_NAME).exists())
     assert world.list_paths() >= {"src/one.py", "src/two.py"}
     # Merged as soon as there is a change, or only by an update of several files.
     assert set(has_base) == {True, False}

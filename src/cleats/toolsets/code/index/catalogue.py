@@ -68,6 +68,9 @@ class IndexCatalogue:
         self._written_rows: dict[str, set[int]] = {"files": set(), "chunks": set()}
         self._chunks_by_mode: Counter[str] | None = None
         """The number of chunks of each mode; None until they are counted."""
+        self._known_counts: dict[str, Any] = {}
+        """The counts of the catalogue that was opened for an update, and the files that changed them."""
+        self._count_changes: list[tuple[int, str, str, str]] = []
 
     @classmethod
     def create(cls, path: Path) -> "IndexCatalogue":
@@ -90,7 +93,9 @@ class IndexCatalogue:
             catalogue._next_ids[table] = max(ids) + 1
         # Counting again would read every chunk of the repository for one changed file.
         known_counts = catalogue.read_meta().get("counts")
-        catalogue._chunks_by_mode = Counter(known_counts["chunks"]) if known_counts else None
+        if known_counts:
+            catalogue._known_counts = known_counts
+            catalogue._chunks_by_mode = Counter(known_counts["chunks"])
         connection.set_update_hook(catalogue._record_write)
         return catalogue
 
@@ -157,6 +162,7 @@ class IndexCatalogue:
         ids = list(self._assign_ids(removed, chunks))
         if self._chunks_by_mode is not None:
             self._chunks_by_mode.update(chunk.mode for chunk in chunks)
+        self._count_changes.append((1, row.path, row.lang, row.problem))
         file = self._assign_next_id("files")
         self.connection.execute(_INSERT_FILE_SQL, (file, *columns))
         rows = ((ids[ordinal], file, ordinal, *astuple(chunk)) for ordinal, chunk in enumerate(chunks))
@@ -194,6 +200,8 @@ class IndexCatalogue:
             chunks = list(self.connection.execute(_SELECT_CHUNK_NAMES_SQL, (path,)))
             self._removed_chunks[path] = chunks
             self._removed_paths.add(path)
+            files = self.connection.execute("SELECT lang, problem FROM files WHERE path = ?", (path,))
+            self._count_changes += [(-1, path, lang, problem) for lang, problem in files]
             if self._chunks_by_mode is not None:
                 self._chunks_by_mode.subtract(mode for _, mode, _, _ in chunks)
             self.connection.execute(_DELETE_FILE_SQL, {"path": path})
@@ -230,13 +238,20 @@ class IndexCatalogue:
 
     def count_contents(self, records_folder: str = "") -> CatalogueCounts:
         """Count everything; files below `records_folder` count as records, not as a language."""
-        prefix = f"{records_folder}/" if records_folder else ""
-        language = "iif(?1 AND substr(path, 1, ?1) = ?2, 'records', lang)"
+        languages = Counter(self._known_counts.get("languages", {}))
+        problems = self._known_counts.get("problems", 0)
+        changes = self._count_changes
+        if not self._known_counts:
+            changes = [(1, *row) for row in self.connection.execute("SELECT path, lang, problem FROM files")]
+        prefix = f"{records_folder}/"
+        for change, path, lang, problem in changes:
+            languages["records" if records_folder and path.startswith(prefix) else lang] += change
+            problems += change * bool(problem)
         return CatalogueCounts(
-            files=self.connection.execute("SELECT count(*) FROM files").get,
-            problems=self.connection.execute("SELECT count(*) FROM files WHERE problem != ''").get,
+            files=languages.total(),
+            problems=problems,
             chunks=self._count_chunks(),
-            languages=self._count_groups(language, "files", len(prefix), prefix),
+            languages={lang: count for lang, count in sorted(languages.items()) if count},
             skipped=self._count_groups("reason", "skipped"),
         )
 
@@ -245,6 +260,6 @@ class IndexCatalogue:
             return self._count_groups("mode", "chunks")
         return {mode: count for mode, count in sorted(self._chunks_by_mode.items()) if count}
 
-    def _count_groups(self, group: str, table: str, *parameters: Any) -> dict[str, int]:
+    def _count_groups(self, group: str, table: str) -> dict[str, int]:
         query = f"SELECT {group}, count(*) FROM {table} GROUP BY 1 ORDER BY 1"  # noqa: S608 - ours
-        return dict(self.connection.execute(query, parameters))
+        return dict(self.connection.execute(query))

@@ -15,13 +15,13 @@ import apsw
 
 from cleats.system.atomic_files import clone_file, link_file
 from cleats.toolsets.code.index.catalogue_schema import (
+    BASE_FILE_NAME,
     CATALOGUE_FILE_NAME,
     CATALOGUE_SCHEMA_VERSION,
     CREATE_TABLES_SQL,
+    LAYERED_APPLICATION_ID,
     PAGE_BYTES,
 )
-
-BASE_FILE_NAME: Final = "base.db"
 
 MIN_BASE_BYTES: Final = 8 << 20
 """Bytes of a catalogue below which copying it costs less than looking into two files."""
@@ -45,15 +45,14 @@ PRAGMA cache_size = -16384;
 
 def make_read_only_uri(path: Path) -> str:
     """Return the address by which SQLite opens a file that nobody changes, without locks."""
-    return f"file:{quote(os.fsencode(path.absolute()))}?immutable=1"
+    return f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
 
 
 def attach_base(connection: apsw.Connection, catalogue: Path) -> bool:
     """Show the rows of the base beside those of the catalogue; return whether there is a base."""
-    base = catalogue.with_name(BASE_FILE_NAME)
-    if not base.exists():
+    if connection.execute("PRAGMA main.application_id").get != LAYERED_APPLICATION_ID:
         return False
-    connection.execute("ATTACH ? AS base", (make_read_only_uri(base),))
+    connection.execute("ATTACH ? AS base", (make_read_only_uri(catalogue.with_name(BASE_FILE_NAME)),))
     for table, file_column in _LAYERED_TABLES.items():
         connection.execute(
             f"CREATE TEMP VIEW {table} AS SELECT * FROM base.{table} WHERE {file_column} NOT IN "  # noqa: S608 - ours
@@ -90,6 +89,7 @@ def _create_changes(path: Path) -> None:
     connection = apsw.Connection(os.fspath(path), flags=_WRITER_FLAGS)
     try:
         create_tables(connection)
+        connection.execute(f"PRAGMA application_id = {LAYERED_APPLICATION_ID}")
         connection.execute("ATTACH ? AS base", (make_read_only_uri(path.with_name(BASE_FILE_NAME)),))
         connection.execute("INSERT INTO main.meta SELECT * FROM base.meta")
         connection.execute("INSERT INTO main.skipped SELECT * FROM base.skipped")

@@ -88,7 +88,7 @@ class ColumnPostings:
             self._owners = _strip_separators(self._owners)
         values = sorted(self._owners)
         owners = [self._owners[value] for value in values]
-        arrays = pack_texts(values)
+        arrays = _pack_texts(values)
         arrays["postings"] = pack_integers(array("i", chain.from_iterable(owners)))
         arrays["bounds"] = pack_integers(array("i", accumulate(map(len, owners), initial=0)))
         return arrays
@@ -104,8 +104,7 @@ def _strip_separators(owners: "defaultdict[str, list[int]]") -> "defaultdict[str
     return joined
 
 
-def pack_texts(values: Sequence[str]) -> dict[str, PackedArray]:
-    """Return the arrays of a vocabulary, which is sorted."""
+def _pack_texts(values: Sequence[str]) -> dict[str, PackedArray]:
     text = VALUE_SEPARATOR + VALUE_SEPARATOR.join(values) + VALUE_SEPARATOR
     lowered = text.lower()
     arrays: dict[str, PackedArray] = {}
@@ -170,7 +169,7 @@ class FileWordPostings:
     def pack(self) -> dict[str, PackedArray]:
         """Return the arrays that `columns.ShardColumns` reads."""
         words = sorted(self._files)
-        arrays = {f"word.{part}": packed for part, packed in pack_texts(words).items()}
+        arrays = {f"word.{part}": packed for part, packed in _pack_texts(words).items()}
         arrays["word.postings"] = PackedArray(f"{_BYTE_ORDER}i4", b"".join(self._files[word] for word in words))
         arrays["word.counts"] = PackedArray("|u1", b"".join(self._counts[word] for word in words))
         bounds = accumulate((len(self._counts[word]) for word in words), initial=0)

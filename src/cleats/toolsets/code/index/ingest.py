@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cleats.system.atomic_files import clone_file
+from cleats.system.atomic_files import link_file
 from cleats.system.processes import blocking
 from cleats.system.worker_pool import LostTask, ProcessPool
 from cleats.toolsets.code.analysis.history.head import GitState
@@ -197,7 +197,7 @@ def add_risks(
     """Derive the risks of functions in the touched files, or in all if None, and write them to the catalogue."""
     saved = previous / LINKS_FILE_NAME if previous and touched is not None else None
     if saved and previous and touched is not None and saved.is_file() and _keep_risks(catalogue, touched, previous):
-        clone_file(saved, draft / LINKS_FILE_NAME)
+        link_file(saved, draft / LINKS_FILE_NAME)
         return
     links = CallGraph.load(saved.read_bytes()) if saved and saved.is_file() else None
     if links is None:
@@ -313,6 +313,7 @@ def add_authorship(
     touched: Collection[str] | None,
     *,
     load_history: LoadHistory,
+    previous: Path | None,
     draft: Path,
 ) -> list[str]:
     """Write authors, dates and churn to the catalogue; return warnings.
@@ -323,10 +324,15 @@ def add_authorship(
         _clear_authorship(catalogue)
         return []
     saved = load_history()
-    history = History.from_commit(root, git.commit, saved)
-    updated = saved if saved and history.is_unchanged else history.save()
-    (draft / HISTORY_FILE_NAME).write_bytes(updated)
     affects_all = touched is None or MAILMAP_FILE_NAME in touched
+    paths = None if affects_all else touched
+    history = History.from_commit(root, git.commit, saved, paths=paths)
+    earlier = previous / HISTORY_FILE_NAME if previous else None
+    if saved and history.is_unchanged and earlier and earlier.is_file():
+        link_file(earlier, draft / HISTORY_FILE_NAME)
+    else:
+        updated = saved if saved and history.is_unchanged else history.save()
+        (draft / HISTORY_FILE_NAME).write_bytes(updated)
     if affects_all or touched is None or not saved or not history.is_unchanged:
         rows = list(catalogue.connection.execute(_SELECT_FILES_SQL))
     else:

@@ -81,7 +81,7 @@ class GenerationWriter(Struct):
             touched = None if self.previous is None else {*ingested.paths, *self.survey.removed}
             self.report(BuildProgress("git", "reading the history"))
             gaps = ingest.add_authorship(
-                catalogue, self.root, git, touched, load_history=load_history, draft=self.draft
+                catalogue, self.root, git, touched, load_history=load_history, previous=self.previous, draft=self.draft
             )
             self.warnings += gaps
             self.report(BuildProgress("risk", "following values from function to function"))
