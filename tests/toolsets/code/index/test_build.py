@@ -211,7 +211,7 @@ def test_a_source_that_does_not_exist_is_an_error_and_not_an_empty_hash(monkeypa
 def test_an_index_of_another_form_is_replaced(world: IndexedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         next_version = catalogue_schema.CATALOGUE_SCHEMA_VERSION + 1
-        patch.setattr("cleats.toolsets.code.index.catalogue.CATALOGUE_SCHEMA_VERSION", next_version)
+        patch.setattr("cleats.toolsets.code.index.catalogue_layers.CATALOGUE_SCHEMA_VERSION", next_version)
         world.build_index()
     assert world.generation_store.lease_current() is None
 

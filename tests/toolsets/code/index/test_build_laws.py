@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from cleats.toolsets.code.index import catalogue_layers
+from cleats.toolsets.code.index.catalogue_schema import BASE_FILE_NAME
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.search.engine import SearchEngine
@@ -172,6 +174,43 @@ def test_an_updated_index_is_the_same_as_a_new_one(tmp_path: Path) -> None:
 
         assert world.read_content() == fresh.read_content(), steps
         assert collect_answers(world) == collect_answers(fresh), steps
+
+
+@pytest.mark.timeout(120 + 5 * WALK_STEP_COUNT)
+@pytest.mark.parametrize("changes_bytes", [0, 1 << 30])
+def test_a_catalogue_in_two_files_is_the_same_as_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes_bytes: int
+) -> None:
+    monkeypatch.setattr(catalogue_layers, "MIN_BASE_BYTES", 0)
+    monkeypatch.setattr(catalogue_layers, "MIN_CHANGES_BYTES", changes_bytes)
+    world = IndexedRepository(tmp_path)
+    walk = RepositoryWalk(world, seed=3)
+    walk.begin()
+    world.build_index()
+    steps, has_base = [], []
+
+    for number in range(1, WALK_STEP_COUNT + 1):
+        steps.append(walk.step())
+        world.build_index()
+        with world.lease_current() as lease:
+            has_base.append((lease.folder / BASE_FILE_NAME).exists())
+        if number % 4 and number != WALK_STEP_COUNT:
+            continue
+        fresh = IndexedRepository(tmp_path, cache_name="other", clock=world.clock)
+        fresh.build_index(incremental=False)
+
+        assert world.read_content() == fresh.read_content(), steps
+        assert world.read_meta()["counts"] == fresh.read_meta()["counts"], steps
+        assert collect_answers(world) == collect_answers(fresh), steps
+    world.write_file("src/one.py", "def one(): pass\n")
+    world.write_file("src/two.py", "def two(): pass\n")
+    world.build_index()
+    with world.lease_current() as lease:
+        has_base.append((lease.folder / BASE_FILE_NAME).exists())
+    assert world.list_paths() >= {"src/one.py", "src/two.py"}
+    # Merged as soon as there is a change, or only by an update of several files.
+    assert set(has_base) == {True, False}
+    assert (has_base[0], has_base[1]) == (True, changes_bytes > 0)
 
 
 @pytest.mark.timeout(120 + 5 * KILL_COUNT)

@@ -14,6 +14,8 @@ from cleats.runtime.call import ToolCall
 from cleats.runtime.progress import ProgressReport, ProgressReporter
 from cleats.runtime.server_status import ServerStatus
 from cleats.system.processes import process
+from cleats.toolsets.code.index import catalogue_layers
+from cleats.toolsets.code.index.catalogue_schema import BASE_FILE_NAME
 from cleats.toolsets.code.maintenance import packing
 from tests.support.maintenance import MaintenanceClient, create_maintenance_client, list_file_stats
 from tests.support.requirements import requirement
@@ -226,3 +228,36 @@ def test_a_cancelled_call_leaves_the_index_as_it_was(upkeep: MaintenanceClient) 
     assert isinstance(outcome, Cancelled)
     assert upkeep.repository.lease_current().name == before
     assert upkeep.expect_result("build_sqlite_index")["published"]
+
+
+def test_packing_makes_one_file_of_a_catalogue_in_two(
+    upkeep: MaintenanceClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue_layers, "MIN_BASE_BYTES", 0)
+    upkeep.repository.write_file("app/more.py", "def unseen(): ...\n")
+    upkeep.repository.build_index()
+    before = upkeep.repository.read_content()
+    old = upkeep.repository.lease_current()
+    base = (old.folder / BASE_FILE_NAME).stat().st_size
+
+    result = run_packing(upkeep, task="pack", keep_backup=True)
+
+    assert result.before.catalogue == base + old.catalogue_path.stat().st_size > result.after.catalogue
+    assert not (upkeep.repository.lease_current().folder / BASE_FILE_NAME).exists()
+    assert upkeep.repository.read_content() == before
+    assert result.backup is not None
+    assert {path.name for path in Path(result.backup).iterdir()} == {BASE_FILE_NAME, "catalogue.db"}
+
+
+def test_an_index_without_the_base_of_its_catalogue_is_no_index(
+    upkeep: MaintenanceClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue_layers, "MIN_BASE_BYTES", 0)
+    upkeep.repository.write_file("app/more.py", "def unseen(): ...\n")
+    upkeep.repository.build_index()
+    (upkeep.repository.lease_current().folder / BASE_FILE_NAME).unlink()
+
+    upkeep.expect_error("search", ErrorCode.NO_INDEX, query="first")
+    upkeep.repository.build_index()
+
+    assert "app/more.py" in upkeep.repository.list_paths()

@@ -45,7 +45,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def format_index_name(generation: str, name: str = "shop") -> str:
-    return f"cleats-{name}-{generation}-v4.4.1"
+    return f"cleats-{name}-{generation}-v4.4.2"
 
 
 def test_what_is_published_is_searched_and_the_next_generation_takes_its_place(

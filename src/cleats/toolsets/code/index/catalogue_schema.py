@@ -12,9 +12,16 @@ from msgspec import Struct
 from cleats.toolsets.code.analysis.facts import Mode
 
 CATALOGUE_FILE_NAME: Final = "catalogue.db"
+BASE_FILE_NAME: Final = "base.db"
+"""The catalogue of an earlier generation that a catalogue adds to, in the same folder: see `catalogue_layers`."""
 
-CATALOGUE_SCHEMA_VERSION: Final = 1
+LAYERED_APPLICATION_ID: Final = 0x436C6561
+"""Marks a catalogue that is incomplete without its base, in the header of the file."""
+
+CATALOGUE_SCHEMA_VERSION: Final = 2
 """Rises with every change of the tables or of the values packed in them."""
+
+PAGE_BYTES: Final = 8192
 
 CREATE_TABLES_SQL: Final = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -37,6 +44,8 @@ CREATE TABLE files(
     last_commit TEXT,
     churn INTEGER
 );
+CREATE INDEX files_list ON files(path, size, mtime_ns, hash, lang, mode, problem); -- read without the contents
+CREATE INDEX files_history ON files(path, last_author, last_modified, last_commit, churn); -- as above
 CREATE TABLE skipped(             -- files whose content is not worth indexing
     path TEXT PRIMARY KEY,
     size INTEGER NOT NULL,
@@ -64,17 +73,21 @@ CREATE TABLE chunks(
     lint BLOB                       -- msgpack: list of findings; NULL for none
 );
 CREATE INDEX chunks_file ON chunks(file);
+CREATE INDEX chunks_lint ON chunks(file) WHERE lint IS NOT NULL;
+CREATE TABLE replaced(id INTEGER PRIMARY KEY); -- files of the base that are here, or gone: see `catalogue_layers`
 """
 
 
 def read_schema_version(path: Path) -> int | None:
-    """Read the schema version from the header of a catalogue; None when it has none."""
+    """Read the schema version from the header of a catalogue; None when it has none, or lacks its base."""
     try:
         with path.open("rb") as file:
-            header = file.read(64)
+            header = file.read(72)
     except OSError:
         return None
-    if len(header) < 64 or not header.startswith(b"SQLite format 3\0"):
+    if len(header) < 72 or not header.startswith(b"SQLite format 3\0"):
+        return None
+    if header[68:72] == LAYERED_APPLICATION_ID.to_bytes(4, "big") and not path.with_name(BASE_FILE_NAME).is_file():
         return None
     return int.from_bytes(header[60:64], "big")
 

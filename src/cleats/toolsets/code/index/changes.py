@@ -36,8 +36,8 @@ _CODE_FOLDER = str(Path(__file__).parents[1])
 FACT_SOURCES: Final = (
     "discovery",
     *(f"analysis/{name}" for name in ("facts.py", "extract.py", "languages", "formats", "risk", "embedding")),
-    *(f"index/{name}.py" for name in ("columns", "column_writer", "digest", "file_reader", "full_text")),
-    *(f"index/{name}.py" for name in ("segments", "shard_writer", "tokens")),
+    *(f"index/{name}.py" for name in ("columns", "column_updates", "column_writer", "digest", "file_reader")),
+    *(f"index/{name}.py" for name in ("full_text", "segments", "shard_writer", "tokens")),
     "records/model.py",
 )
 """The code that extracts the facts of a file, and that derives parts of an index from them: files
@@ -165,6 +165,10 @@ MAX_REHASHED_BYTES: Final = 8 << 20
 generation that only does that costs more than hashing less."""
 
 
+FILES_BETWEEN_STOPS: Final = 64
+"""Files that are compared before it is asked again whether anybody waits for the result."""
+
+
 class FileSurvey(Struct, frozen=True):
     """The state of a folder, before anything is read for the index."""
 
@@ -191,8 +195,9 @@ class FileSurvey(Struct, frozen=True):
         present = {file.path for file in discovery.files}
         removed = sorted(path for path in known_files if path not in present)
         survey = cls(discovery, head, watched_folders, removed)
-        for file in discovery.files:
-            blocking.raise_if_stopped()
+        for number, file in enumerate(discovery.files):
+            if number % FILES_BETWEEN_STOPS == 0:
+                blocking.raise_if_stopped()
             survey._add_file(file, known_files.get(file.path))
         return survey
 

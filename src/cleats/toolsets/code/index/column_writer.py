@@ -121,6 +121,13 @@ def _pack_blob(text: str, value_count: int) -> tuple[PackedArray, PackedArray]:
     return PackedArray("|u1", raw), pack_integers(array("i", starts))
 
 
+FILE_NUMBER_ARRAYS: Final = frozenset({"ends", "lengths"})
+"""The arrays without a vocabulary that have a number for each file and not for each chunk."""
+
+WORD_COLUMN: Final = "word"
+PERMANENT_COLUMNS: Final = frozenset({"path", "ext", "import", WORD_COLUMN})
+"""The columns that are written even if they have no values."""
+
 CONTENT_FILE_NAME, LATE_FILE_NAME, VECTORS_FILE_NAME = "content.columns", "late.columns", "vectors.i8"
 """The files of a shard besides its segment."""
 
@@ -197,7 +204,12 @@ class ContentColumns(Struct):
         chunks = zip(file_attributes.modes, file_attributes.texts, strict=True)
         self._words.add_file(path_stems, (texts.stems for mode, texts in chunks if mode != _COMMENTS_MODE))
 
-    def save(self, folder: Path) -> None:
+    @property
+    def file_count(self) -> int:
+        return len(self._file_ends)
+
+    def pack(self) -> dict[str, PackedArray]:
+        """Return the arrays of all columns."""
         packed = {
             "ends": pack_integers(self._file_ends),
             "flags": PackedArray("|u1", b"".join(self._flags)),
@@ -206,7 +218,10 @@ class ContentColumns(Struct):
         for name in COUNT_GETTERS:
             packed[name] = pack_integers(array("i", b"".join(self._counts[name])))
         _add_columns(packed, self._columns)
-        write_arrays(folder / CONTENT_FILE_NAME, packed | self._words.pack())
+        return packed | self._words.pack()
+
+    def save(self, folder: Path) -> None:
+        write_arrays(folder / CONTENT_FILE_NAME, self.pack())
 
 
 class LateColumns(Struct):

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cleats.system.atomic_files import clone_file
+from cleats.system.atomic_files import link_file
 from cleats.system.processes import blocking
 from cleats.system.worker_pool import LostTask, ProcessPool
 from cleats.toolsets.code.analysis.history.head import GitState
@@ -153,7 +153,9 @@ def add_findings(
 
 def clear_findings(catalogue: IndexCatalogue) -> None:
     """Remove all findings from the catalogue."""
-    catalogue.connection.execute("UPDATE chunks SET lint = NULL WHERE lint IS NOT NULL")
+    files = {file for (file,) in catalogue.connection.execute("SELECT file FROM chunks WHERE lint IS NOT NULL")}
+    catalogue.take_files(files)
+    catalogue.connection.execute("UPDATE main.chunks SET lint = NULL WHERE lint IS NOT NULL")
 
 
 def _write_findings(catalogue: IndexCatalogue, path: str, findings: Sequence[LintFinding]) -> None:
@@ -163,9 +165,8 @@ def _write_findings(catalogue: IndexCatalogue, path: str, findings: Sequence[Lin
         candidates = [(end - start, -start, chunk) for chunk, start, end in chunks if start <= finding.line <= end]
         if candidates:
             findings_by_chunk.setdefault(min(candidates)[2], []).append(finding)
-    catalogue.connection.executemany(
-        "UPDATE chunks SET lint = ? WHERE id = ?",
-        [(_pack(chunk_findings), chunk) for chunk, chunk_findings in findings_by_chunk.items()],
+    catalogue.update_chunks(
+        "lint", ((_pack(chunk_findings), chunk) for chunk, chunk_findings in findings_by_chunk.items())
     )
 
 
@@ -196,7 +197,7 @@ def add_risks(
     """Derive the risks of functions in the touched files, or in all if None, and write them to the catalogue."""
     saved = previous / LINKS_FILE_NAME if previous and touched is not None else None
     if saved and previous and touched is not None and saved.is_file() and _keep_risks(catalogue, touched, previous):
-        clone_file(saved, draft / LINKS_FILE_NAME)
+        link_file(saved, draft / LINKS_FILE_NAME)
         return
     links = CallGraph.load(saved.read_bytes()) if saved and saved.is_file() else None
     if links is None:
@@ -225,9 +226,9 @@ def _keep_risks(catalogue: IndexCatalogue, touched: Collection[str], previous: P
         before = [_drop_call_lines(function) for function in _read_functions(earlier, touched)]
         if before != [_drop_call_lines(function) for function in _read_functions(catalogue, touched)]:
             return False
-        keys = [(function.key,) for function in before]
-        risks = [(earlier.connection.execute(_SELECT_RISK_SQL, key).get, *key) for key in keys]
-    catalogue.connection.executemany("UPDATE chunks SET risk = ? WHERE id = ?", risks)
+        keys = [function.key for function in before]
+        risks = [(earlier.connection.execute(_SELECT_RISK_SQL, (key,)).get, key) for key in keys]
+    catalogue.update_chunks("risk", risks)
     return True
 
 
@@ -256,8 +257,9 @@ def _read_functions(catalogue: IndexCatalogue, paths: Collection[str] | None) ->
 def _write_risks(catalogue: IndexCatalogue, risks: Iterable[tuple[int, object | None]]) -> None:
     execute = catalogue.connection.execute
     packed = ((None if risk is None else _pack(risk), key) for key, risk in risks)
-    changes = [(risk, key) for risk, key in packed if execute(_SELECT_RISK_SQL, (key,)).get != risk]
-    catalogue.connection.executemany("UPDATE chunks SET risk = ? WHERE id = ?", changes)
+    catalogue.update_chunks(
+        "risk", [(risk, key) for risk, key in packed if execute(_SELECT_RISK_SQL, (key,)).get != risk]
+    )
 
 
 HISTORY_FILE_NAME: Final = "history.bin"
@@ -276,7 +278,7 @@ LoadHistory: TypeAlias = Callable[[], bytes | None]
 """Returns a saved history to continue from; None when there is none."""
 
 _SELECT_FILES_SQL = "SELECT id, path, last_author, last_modified, last_commit, churn FROM files"
-_UPDATE_FILE_SQL = "UPDATE files SET last_author = ?, last_modified = ?, last_commit = ?, churn = ? WHERE id = ?"
+_UPDATE_FILE_SQL = "UPDATE main.files SET last_author = ?, last_modified = ?, last_commit = ?, churn = ? WHERE id = ?"
 _SELECT_CHUNKS_SQL = "SELECT id, start_line, end_line FROM chunks WHERE file = ?"
 
 
@@ -311,6 +313,7 @@ def add_authorship(
     touched: Collection[str] | None,
     *,
     load_history: LoadHistory,
+    previous: Path | None,
     draft: Path,
 ) -> list[str]:
     """Write authors, dates and churn to the catalogue; return warnings.
@@ -321,10 +324,15 @@ def add_authorship(
         _clear_authorship(catalogue)
         return []
     saved = load_history()
-    history = History.from_commit(root, git.commit, saved)
-    updated = saved if saved and history.is_unchanged else history.save()
-    (draft / HISTORY_FILE_NAME).write_bytes(updated)
     affects_all = touched is None or MAILMAP_FILE_NAME in touched
+    paths = None if affects_all else touched
+    history = History.from_commit(root, git.commit, saved, paths=paths)
+    earlier = previous / HISTORY_FILE_NAME if previous else None
+    if saved and history.is_unchanged and earlier and earlier.is_file():
+        link_file(earlier, draft / HISTORY_FILE_NAME)
+    else:
+        updated = saved if saved and history.is_unchanged else history.save()
+        (draft / HISTORY_FILE_NAME).write_bytes(updated)
     if affects_all or touched is None or not saved or not history.is_unchanged:
         rows = list(catalogue.connection.execute(_SELECT_FILES_SQL))
     else:
@@ -336,6 +344,7 @@ def add_authorship(
     for file, path, *stored_facts in rows:
         facts = _history_facts(history.find_file(path))
         if affects_all or path in (touched or ()) or facts != stored_facts:
+            catalogue.take_files([file])
             catalogue.connection.execute(_UPDATE_FILE_SQL, (*facts, file))
             _write_chunk_authors(catalogue, history, file, path)
     return history.warnings
@@ -354,7 +363,7 @@ def _write_chunk_authors(catalogue: IndexCatalogue, history: History, file: int,
     for chunk, start, end in catalogue.connection.execute(_SELECT_CHUNKS_SQL, (file,)):
         authors = _rank_authors(history.authors, Counter(lines[start - 1 : end]))
         rows.append((_pack(authors) if authors else None, chunk))
-    catalogue.connection.executemany("UPDATE chunks SET authors = ? WHERE id = ?", rows)
+    catalogue.update_chunks("authors", rows)
 
 
 def _rank_authors(names: Sequence[str], line_counts: Mapping[int, int]) -> list[str]:
@@ -367,8 +376,12 @@ def _rank_authors(names: Sequence[str], line_counts: Mapping[int, int]) -> list[
 
 
 def _clear_authorship(catalogue: IndexCatalogue) -> None:
+    if catalogue.read_meta().get("commit") is None:
+        return  # no earlier build wrote any
+    rows = catalogue.connection.execute("SELECT id FROM files WHERE last_commit IS NOT NULL OR last_author IS NOT NULL")
+    catalogue.take_files([file for (file,) in rows])
     catalogue.connection.execute(
-        "UPDATE files SET last_author = NULL, last_modified = NULL, last_commit = NULL,"
+        "UPDATE main.files SET last_author = NULL, last_modified = NULL, last_commit = NULL,"
         " churn = NULL WHERE last_commit IS NOT NULL OR last_author IS NOT NULL"
     )
-    catalogue.connection.execute("UPDATE chunks SET authors = NULL WHERE authors IS NOT NULL")
+    catalogue.connection.execute("UPDATE main.chunks SET authors = NULL WHERE authors IS NOT NULL")

@@ -21,7 +21,7 @@ from msgspec import Struct
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.atomic_files import link_file
 from cleats.toolsets.code.analysis.risk.summary import Risk
-from cleats.toolsets.code.index import column_writer, segments, tokens
+from cleats.toolsets.code.index import column_updates, column_writer, segments, tokens
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import CATALOGUE_FILE_NAME, Relations
 from cleats.toolsets.code.index.digest import ChunkTexts, FileAttributes, unpack_attributes
@@ -67,6 +67,10 @@ class _ShardPlan(Struct, frozen=True):
     late_hash: bytes
     """The hash of the facts from git, risk and lint."""
     files: list[_ShardFile]
+    """Its files; none where nothing of an earlier shard has changed."""
+    outdated: Path | None = None
+    """The shard of an earlier generation from which this one differs only in the changed files, if there is one."""
+    changed_paths: AbstractSet[str] = frozenset()
 
 
 def write_shards(
@@ -75,12 +79,12 @@ def write_shards(
     report: ProgressCallback,
     workers: int = 1,
     *,
-    written_files: AbstractSet[int] | None = None,
+    changed_paths: AbstractSet[str] | None = None,
 ) -> None:
     """Write everything in `folder` that a search reads besides the catalogue, which is complete.
 
-    Unchanged shards of an earlier generation are reused. `written_files` are the ids of all files that can differ
-    from it; None if any can.
+    Unchanged shards of an earlier generation are reused. `changed_paths` are the paths of all files that can differ
+    from it, also of those that are gone; None if any can.
     """
 
     def report_done(done: int, total: int) -> None:
@@ -90,7 +94,10 @@ def write_shards(
     (folder / SHARDS_FOLDER).mkdir()
     known_segments = segments.find_segments(previous)
     with IndexCatalogue.open(catalogue) as source:
-        shards = list(_plan_shards(source, folder, previous, known_segments, written_files))
+        shards = None
+        if previous is not None and changed_paths is not None:
+            shards = _plan_update(source, folder, previous, known_segments, changed_paths)
+        shards = shards or list(_plan_shards(source, folder, previous, known_segments))
         remaining = {shard.folder: shard for shard in shards}
         new_shards = [shard for shard in shards if shard.previous is None]
         for shard in _write_in_parallel(catalogue, new_shards, workers):
@@ -105,32 +112,67 @@ def write_shards(
 
 
 def _plan_shards(
-    source: IndexCatalogue,
-    folder: Path,
-    previous: Path | None,
-    known_segments: segments.SegmentFiles,
-    written_files: AbstractSet[int] | None,
+    source: IndexCatalogue, folder: Path, previous: Path | None, known_segments: segments.SegmentFiles
 ) -> Iterator[_ShardPlan]:
-    format_key = f"{SHARD_FORMAT_VERSION} {source.read_meta().get('fingerprint', '')}"
+    format_key = _read_format_key(source)
     for number, files in enumerate(_deal_files(source)):
         name = f"{number:04d}-{_hash_content(format_key, files)}"
         previous_shard = previous / SHARDS_FOLDER / name if previous else None
-        if previous_shard is not None and not (
-            (previous_shard / column_writer.CONTENT_FILE_NAME).exists()
-            and segments.has_all_segments(previous_shard, known_segments)
-        ):
+        if previous_shard is not None and not _is_complete(previous_shard, known_segments):
             previous_shard = None
-        hash_path = previous_shard / LATE_HASH_FILE_NAME if previous_shard else None
-        if (
-            hash_path
-            and hash_path.exists()
-            and written_files is not None
-            and written_files.isdisjoint(file.id for file in files)
-        ):
-            late_hash = hash_path.read_bytes()
-        else:
-            late_hash = _hash_late_facts(source, files)
+        late_hash = _hash_late_facts(source, files)
         yield _ShardPlan(number, folder / SHARDS_FOLDER / name, previous_shard, late_hash, files)
+
+
+def _plan_update(
+    source: IndexCatalogue,
+    folder: Path,
+    previous: Path,
+    known_segments: segments.SegmentFiles,
+    changed_paths: AbstractSet[str],
+) -> list[_ShardPlan] | None:
+    """Plan the shards by those of an earlier generation; return None if it has others, or not all of their parts."""
+    try:
+        earlier_shards = list_shard_folders(previous)
+    except ToolError:
+        return None
+    count = choose_shard_count(source.connection.execute("SELECT count(*) FROM files").get)
+    if len(earlier_shards) != count or not all(_is_complete(shard, known_segments) for shard in earlier_shards):
+        return None
+    paths_by_shard: dict[int, set[str]] = {}
+    for path in changed_paths:
+        paths_by_shard.setdefault(_choose_shard(path, count), set()).add(path)
+    shards = []
+    for number, earlier in enumerate(earlier_shards):
+        changed = paths_by_shard.get(number)
+        if changed is None:
+            late_hash = (earlier / LATE_HASH_FILE_NAME).read_bytes()
+            shards.append(_ShardPlan(number, folder / SHARDS_FOLDER / earlier.name, earlier, late_hash, []))
+        else:
+            shards.append(_plan_changed_shard(source, folder, number, earlier, changed))
+    return shards
+
+
+def _plan_changed_shard(
+    source: IndexCatalogue, folder: Path, number: int, earlier: Path, changed: AbstractSet[str]
+) -> _ShardPlan:
+    paths = sorted(changed.union(column_updates.read_paths(earlier)))
+    rows = source.connection.executemany(f"{_SELECT_FILES_SQL} WHERE path = ?", [(path,) for path in paths])
+    files = [_ShardFile(*row) for row in rows]
+    name = f"{number:04d}-{_hash_content(_read_format_key(source), files)}"
+    target, late_hash = folder / SHARDS_FOLDER / name, _hash_late_facts(source, files)
+    if name == earlier.name:
+        return _ShardPlan(number, target, earlier, late_hash, files)
+    return _ShardPlan(number, target, None, late_hash, files, outdated=earlier, changed_paths=changed)
+
+
+def _read_format_key(source: IndexCatalogue) -> str:
+    return f"{SHARD_FORMAT_VERSION} {source.read_meta().get('fingerprint', '')}"
+
+
+def _is_complete(shard: Path, known_segments: segments.SegmentFiles) -> bool:
+    names = (column_writer.CONTENT_FILE_NAME, LATE_HASH_FILE_NAME)
+    return all((shard / name).exists() for name in names) and segments.has_all_segments(shard, known_segments)
 
 
 def _hash_late_facts(source: IndexCatalogue, files: Sequence[_ShardFile]) -> bytes:
@@ -190,9 +232,13 @@ def _deal_files(source: IndexCatalogue) -> list[list[_ShardFile]]:
     shards = choose_shard_count(len(files))
     files_by_shard: list[list[_ShardFile]] = [[] for _ in range(shards)]
     for file in files:
-        path_hash = hashlib.blake2b(file.path.encode(errors="surrogatepass"), digest_size=8).digest()
-        files_by_shard[int.from_bytes(path_hash, "big") % shards].append(file)
+        files_by_shard[_choose_shard(file.path, shards)].append(file)
     return files_by_shard
+
+
+def _choose_shard(path: str, count: int) -> int:
+    path_hash = hashlib.blake2b(path.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(path_hash, "big") % count
 
 
 def choose_shard_count(file_count: int) -> int:
@@ -229,19 +275,29 @@ def _write_shard(source: IndexCatalogue, shard: _ShardPlan) -> None:
 def _write_content(source: IndexCatalogue, shard: _ShardPlan) -> None:
     content = column_writer.ContentColumns()
     rows: list[bytes] = []
+    earlier_paths = column_updates.read_paths(shard.outdated) if shard.outdated else []
+    numbers = {path: number for number, path in enumerate(earlier_paths)}
+    file_order: list[int] = []
 
     def _make_documents() -> Iterator[tuple[str, int, ChunkTexts]]:
         for file in shard.files:
             facts, packed, row = next(source.connection.execute(_SELECT_CONTENT_SQL, (file.id,)))
             file_attributes: FileAttributes = unpack_attributes(packed)
             path = tokens.stem_text(file.path)
-            content.add_file(file.path, path, _relations_decoder.decode(facts).imports, file_attributes)
+            if file.path in numbers and file.path not in shard.changed_paths:
+                file_order.append(numbers[file.path])
+            else:
+                file_order.append(len(numbers) + content.file_count)
+                content.add_file(file.path, path, _relations_decoder.decode(facts).imports, file_attributes)
             rows.append(row)
             for mode, texts in zip(file_attributes.modes, file_attributes.texts, strict=True):
                 yield path, mode, texts
 
     segments.write_segment(shard.folder, shard.number, _make_documents())
-    content.save(shard.folder)
+    if shard.outdated and shard.files:
+        column_updates.update_columns(shard.outdated, shard.folder, content, file_order)
+    else:
+        content.save(shard.folder)
     column_writer.write_vectors(shard.folder, rows)
 
 

@@ -11,11 +11,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from cleats.contract.versions import TOOLING_VERSION
-from cleats.system.atomic_files import clone_file
 from cleats.toolsets.code.analysis.history.head import GitState, read_git_state
 from cleats.toolsets.code.analysis.lint import Linters
 from cleats.toolsets.code.discovery.files import Discovery
-from cleats.toolsets.code.index import catalogue_schema, ingest
+from cleats.toolsets.code.index import catalogue_layers, catalogue_schema, ingest
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.changes import BuildInputs, FileSurvey, describe_inputs
 from cleats.toolsets.code.index.file_reader import FileReader, ReadTask, load_rules
@@ -82,7 +81,7 @@ class GenerationWriter(Struct):
             touched = None if self.previous is None else {*ingested.paths, *self.survey.removed}
             self.report(BuildProgress("git", "reading the history"))
             gaps = ingest.add_authorship(
-                catalogue, self.root, git, touched, load_history=load_history, draft=self.draft
+                catalogue, self.root, git, touched, load_history=load_history, previous=self.previous, draft=self.draft
             )
             self.warnings += gaps
             self.report(BuildProgress("risk", "following values from function to function"))
@@ -96,18 +95,18 @@ class GenerationWriter(Struct):
                 **describe_contents(catalogue, self.survey.discovery),
             }
             catalogue.set_meta(meta)
-            written_files = None if self.previous is None else catalogue.list_written_files()
+            changed_paths = None if self.previous is None else catalogue.list_changed_paths()
             catalogue.commit()
-        self._write_search_parts(written_files)
+        self._write_search_parts(changed_paths)
         return meta, self._count_files(ingested, meta)
 
-    def _write_search_parts(self, written_files: AbstractSet[int] | None) -> None:
+    def _write_search_parts(self, changed_paths: AbstractSet[str] | None) -> None:
         self.report(BuildProgress("search", "making it searchable"))
         # Each of these loads a library that only builders and searches need.
         from cleats.toolsets.code.index.shard_writer import write_shards  # noqa: PLC0415
 
         workers = self.options.workers or os.cpu_count() or 1
-        write_shards(self.draft, self.previous, self.report, workers, written_files=written_files)
+        write_shards(self.draft, self.previous, self.report, workers, changed_paths=changed_paths)
         if self.inputs.sqlite:
             from cleats.toolsets.code.index.full_text import write_fts_index  # noqa: PLC0415
 
@@ -124,7 +123,9 @@ class GenerationWriter(Struct):
         path = self.draft / catalogue_schema.CATALOGUE_FILE_NAME
         if self.inputs.lease is None:
             return IndexCatalogue.create(path)
-        clone_file(self.inputs.lease.catalogue_path, path)
+        count = sum(map(len, (self.survey.added, self.survey.changed, self.survey.removed, self.survey.same)))
+        is_small = count <= max(1, len(self.inputs.known_files) * catalogue_layers.MAX_CHANGES_SHARE)
+        catalogue_layers.copy_catalogue(self.inputs.lease.folder, self.draft, is_small_change=is_small)
         return IndexCatalogue.open_for_update(path)
 
     def _ingest_files(self, catalogue: IndexCatalogue) -> IngestedFiles:

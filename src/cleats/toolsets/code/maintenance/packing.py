@@ -18,12 +18,16 @@ from cleats.toolsets.code.index import catalogue_schema
 from cleats.toolsets.code.index.build import explain_disk_errors, hold_build_lock
 from cleats.toolsets.code.index.cache import BACKUPS_FOLDER
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
+from cleats.toolsets.code.index.catalogue_layers import merge_catalogue
+from cleats.toolsets.code.index.catalogue_schema import BASE_FILE_NAME
 from cleats.toolsets.code.index.generations import LOCK_FILE_NAME, GenerationLease, GenerationStore
 from cleats.toolsets.code.index.options import ModeChoice, expand_mode
 from cleats.toolsets.code.index.progress import BuildProgress, ProgressCallback
 from cleats.toolsets.code.repository import Repository
 
 FTS_FILENAME: Final = "fts.db"
+
+_DATABASE_NAMES = (BASE_FILE_NAME, catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME)
 
 
 class PackingOrder(Struct, frozen=True, kw_only=True):
@@ -131,20 +135,14 @@ class _PackingRun:
             write_fts_index(draft)
             if self._order.compact:
                 self._report_message("packing")
-                for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME):
-                    (draft / name).rename(draft / f"{name}.loose")
-                    _vacuum_database(draft / f"{name}.loose", draft / name)
-                    (draft / f"{name}.loose").unlink()
+                self._compact_databases(draft, draft)
             return self._publish_draft(draft, compacted=self._order.compact)
 
     def compact(self) -> PackingResult:
         """Compact the SQLite files if that makes them smaller."""
         with self._store.create_draft() as draft:
             _link_unchanged(self._lease.folder, draft)
-            for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME):
-                if (self._lease.folder / name).is_file():
-                    self._report_message(f"packing {name}")
-                    _vacuum_database(self._lease.folder / name, draft / name)
+            self._compact_databases(self._lease.folder, draft)
             after = _measure_databases(draft)
             is_smaller = after.total < self._sizes_before.total
             if self._order.dry_run or not is_smaller:
@@ -156,11 +154,28 @@ class _PackingRun:
             published_result.backup = backup
             return published_result
 
+    def _compact_databases(self, source: Path, draft: Path) -> None:
+        """Rewrite the databases of a generation in a draft, which may be the same folder; the catalogue becomes one."""
+        loose = draft / "loose.db"
+        for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME):
+            if not (source / name).is_file():
+                continue
+            self._report_message(f"packing {name}")
+            is_layered = name == catalogue_schema.CATALOGUE_FILE_NAME and (source / BASE_FILE_NAME).is_file()
+            if is_layered:
+                merge_catalogue(source, loose)
+            else:
+                link_file(source / name, loose)
+            (draft / name).unlink(missing_ok=True)
+            _vacuum_database(loose, draft / name)
+            loose.unlink()
+        (draft / BASE_FILE_NAME).unlink(missing_ok=True)
+
     def _keep_backup(self) -> str:
         """Keep the original files as links, because a published file never changes."""
         folder = self._store.folder / BACKUPS_FOLDER / self._lease.name
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME):
+        for name in _DATABASE_NAMES:
             source = self._lease.folder / name
             if source.is_file() and not (folder / name).exists():
                 link_file(source, folder / name)
@@ -211,8 +226,10 @@ def _vacuum_database(source: Path, target: Path) -> None:
 
 
 def _measure_databases(folder: Path) -> SqliteSizes:
-    paths = [folder / name for name in (catalogue_schema.CATALOGUE_FILE_NAME, FTS_FILENAME)]
-    return SqliteSizes(*(path.stat().st_size if path.is_file() else 0 for path in paths))
+    base, catalogue, sqlite = (
+        path.stat().st_size if path.is_file() else 0 for path in map(folder.joinpath, _DATABASE_NAMES)
+    )
+    return SqliteSizes(base + catalogue, sqlite)
 
 
 def _missing_index_error(order: PackingOrder, reason: str) -> ToolError:

@@ -122,7 +122,7 @@ def _describe_index(index: StoredIndex) -> dict[str, Any]:
 
 
 def _classify_file(path: Path) -> str:
-    if path.name == catalogue_schema.CATALOGUE_FILE_NAME:
+    if path.name in {catalogue_schema.CATALOGUE_FILE_NAME, catalogue_schema.BASE_FILE_NAME}:
         return "catalogue"
     if "words" in path.parts:
         return "words"

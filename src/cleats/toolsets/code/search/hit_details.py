@@ -18,7 +18,8 @@ from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import Relations
 from cleats.toolsets.code.search.fusion import FusedHit
 
-_LOCATE_FILE_SQL = "SELECT id, lang, (SELECT min(id) FROM chunks WHERE file = f.id) FROM files f WHERE path = ?"
+_LOCATE_FILE_SQL = "SELECT id, lang FROM files WHERE path = ?"
+_SELECT_FIRST_CHUNK_SQL = "SELECT min(id) FROM chunks WHERE file = ?"
 _CHUNK_COLUMNS_SQL = "mode, kind, name, start, end, start_line, end_line, headline, id"
 _SELECT_BY_ID_SQL = f"SELECT {_CHUNK_COLUMNS_SQL} FROM chunks WHERE id = ? AND file = ? AND ordinal = ?"  # noqa: S608
 _SELECT_BY_ORDINAL_SQL = f"SELECT {_CHUNK_COLUMNS_SQL} FROM chunks WHERE file = ? AND ordinal = ?"  # noqa: S608
@@ -145,7 +146,8 @@ class CatalogueReader:
         """Return a chunk by its file and its ordinal in the file."""
         execute = self.catalogue.connection.execute
         if path not in self._locations:
-            [self._locations[path]] = execute(_LOCATE_FILE_SQL, (path,))
+            [(file, lang)] = execute(_LOCATE_FILE_SQL, (path,))
+            self._locations[path] = file, lang, execute(_SELECT_FIRST_CHUNK_SQL, (file,)).get
         file, lang, first = self._locations[path]
         # The chunks of a file are written one after the other, so a guess is nearly always right.
         rows = list(execute(_SELECT_BY_ID_SQL, (first + ordinal, file, ordinal)))
@@ -157,7 +159,7 @@ class CatalogueReader:
         execute = self.catalogue.connection.execute
         return [
             HitRow(file, path, lang, *columns)
-            for file, lang, _ in execute(_LOCATE_FILE_SQL, (path,))
+            for file, lang in execute(_LOCATE_FILE_SQL, (path,))
             for columns in execute(_SELECT_BY_LINES_SQL, (file, last_line, first_line))
         ]
 

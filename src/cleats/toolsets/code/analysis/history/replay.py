@@ -7,7 +7,7 @@ branch. It is credited to the author of that work if there is only one, otherwis
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -92,14 +92,14 @@ def count_skipped_commits(commit_count: int, max_commits: int) -> int:
     return -(-max(0, commit_count - max_commits) // step) * step
 
 
-def read_work_tree_patches(git: ReadOnlyGit, commit: str) -> list[FilePatch]:
+def read_work_tree_patches(git: ReadOnlyGit, commit: str, paths: Iterable[str] = (".",)) -> list[FilePatch]:
     """Return the changes of tracked files since a commit.
 
     Raises:
         GitError: Git cannot compare them.
     """
     safe_git = git.with_filters_disabled()
-    events = _stream_events(safe_git, ["diff", *_PATCH_OPTIONS, commit, "--", "."])
+    events = _stream_events(safe_git, ["diff", *_PATCH_OPTIONS, commit, "--", *paths])
     return [event for event in events if isinstance(event, FilePatch)]
 
 
@@ -200,6 +200,9 @@ def _build_range_args(since: str | None, commit: str) -> list[str]:
 MAX_COMMITS = 50_000
 """Commits along first parents. More take minutes, and their authors have long moved on."""
 
+MAX_COMPARED_PATHS = 100
+"""Files of the work tree that are compared one by one; for more of them, git compares all."""
+
 
 class FileHistory(NamedTuple):
     """Git facts about one file."""
@@ -226,12 +229,19 @@ class History(Struct):
 
     @classmethod
     def from_commit(
-        cls, root: Path, commit: str, previous: bytes | None = None, max_commits: int = MAX_COMMITS
+        cls,
+        root: Path,
+        commit: str,
+        previous: bytes | None = None,
+        max_commits: int = MAX_COMMITS,
+        *,
+        paths: Collection[str] | None = None,
     ) -> "History":
         """Read the history of a commit, and the changes of the work tree since then.
 
         With the saved bytes of an earlier history, only later commits are read, if that gives the
-        same result. Git failures become warnings. Blocks while git runs.
+        same result. With `paths`, and without a later commit, only these files have to be right.
+        Git failures become warnings. Blocks while git runs.
         """
         try:
             git = ReadOnlyGit.from_root(root)
@@ -245,11 +255,17 @@ class History(Struct):
         history = cls(["", *apply_mailmap(git, ledger.authors[1:])], [], ledger)
         history.is_unchanged = is_same_commit and ledger is old_ledger
         history._add_warnings()
+        pathspecs = history._limit_comparison(paths) if paths and history.is_unchanged else (".",)
         try:
-            history._apply_work_tree(read_work_tree_patches(git, commit) if has_work_tree else [])
+            history._apply_work_tree(read_work_tree_patches(git, commit, pathspecs) if has_work_tree else [])
         except GitError as error:
             history.warnings.append(f"{error}; lines may have the authors of what they were")
         return history
+
+    def _limit_comparison(self, paths: Collection[str]) -> Sequence[str]:
+        """Return what git has to compare: everything, unless all paths are in the commit, so that none was renamed."""
+        is_limited = len(paths) <= MAX_COMPARED_PATHS and all(path.encode() in self._ledger.files for path in paths)
+        return [f":(literal){path}" for path in sorted(paths)] if is_limited else (".",)
 
     def save(self) -> bytes:
         """Return the bytes that `from_commit` takes as `previous`, without the work tree."""
