@@ -290,4 +290,5 @@ def main() -> None:
     os.waitpid(first_process, 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -32,7 +32,7 @@ _NEEDS: Final = tuple(
             "It needs the module {}, which the package does not bring.",
         ),
         (r"\bError(?: \[\w+\])?: Cannot find (?:module|package) '([^']+)'", "It needs the package {}."),
-        (r"^FileNotFoundError: .*'(?:/work/)?([^'/][^']*)'", "It needs the file {}."),
+        (r"^FileNotFoundError: .*No such file or directory: '(?:/work/)?([^'/][^']*)'", "It needs the file {}."),
         (r"\bError: ENOENT: .*'(?:/work/)?([^'/][^']*)'", "It needs the file {}."),
         (r"^NameError: name '(\w+)' is not defined", "It is a part of a program: it does not define `{}`."),
         (r"^ReferenceError: (\w+) is not defined", "It is a part of a program: it does not define `{}`."),
