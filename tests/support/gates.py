@@ -30,6 +30,7 @@ Records can be exported to CSV and JSON.
 Requires Python 3.11 or newer.
 """
 PYPROJECT_TEXT = '[project]\nname = "shelf-kit"\nversion = "1.2.0"\nrequires-python = ">=3.11"\n'
+FAILED_CODE = "from shelf import Shelf\n\nShelf.burn()\n"
 EXAMPLE_CODE = 'from shelf import Shelf\n\nshelf = Shelf("books.db")\nshelf.put("a", 1)\n'
 SOURCE_FILES = {"README.md": README_TEXT, "pyproject.toml": PYPROJECT_TEXT, "examples/put.py": EXAMPLE_CODE}
 
@@ -262,6 +263,14 @@ def build_artifacts(site_sha: str = SOURCE_SHA) -> dict[str, Any]:
         "requirements": {"dependencies": ["shelf-kit"]},
         "validation": {"syntax_ok": True, "runnable_ok": "unknown"},
     }
+    failed_snippet = {
+        **snippet,
+        "snippet_id": "sn_burn",
+        "tags": ["example"],
+        "code": FAILED_CODE,
+        "validation": {"syntax_ok": True, "runnable_ok": False},
+        "run": {"outcome": "failed", "reason": "It ended with exit code 1: AttributeError: burn", "exit_code": 1},
+    }
     site = {"repo_url": "local:site", "requested_ref": "main", "resolved_sha": site_sha}
     return {
         "site_context.json": {
@@ -283,7 +292,7 @@ def build_artifacts(site_sha: str = SOURCE_SHA) -> dict[str, Any]:
             "claims": EVIDENCE_CLAIMS,
             "contradictions": [],
         },
-        "snippet_catalog.json": {"schema_version": "1.0", "snippets": [snippet]},
+        "snippet_catalog.json": {"schema_version": "1.0", "snippets": [snippet, failed_snippet]},
         "page_plan.json": {
             "schema_version": "1.0",
             "product_slug": "shelf",

@@ -39,7 +39,7 @@ class Pipeline:
             },
             make_settings(launch_profiles=profiles),
         )
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "git_env": filter_git_environment(os.environ),
             "profiles": [str(profile) for profile in profiles],
         }

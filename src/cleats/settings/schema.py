@@ -232,6 +232,11 @@ class LaunchSettings(Struct, frozen=True, kw_only=True):
         "With `on`, a run may use the language model it names, on this machine or at a URL of `launch_endpoints`, to "
         "reword its pages.",
     )
+    run_snippets: Literal["on", "off"] = _private(
+        "off",
+        "With `on`, runs build and install the package and run its example programs, behind a fence without network "
+        "(Linux only). This runs the code and the build backend of the repository.",
+    )
     link_hosts: tuple[str, ...] = _private((), "Hosts on private networks whose links are checked too.")
 
 

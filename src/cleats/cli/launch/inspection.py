@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -101,12 +101,22 @@ def explain(settings: Settings, place: str, *, run_id: str | None) -> None:
     print_answer({"ok": True, "run_id": selected_id, **explanation}, _render_explanation)
 
 
+RUN_LABELS: Final = {
+    "passed": "It ran without an error.",
+    "failed": "It failed when it was run.",
+    "inconclusive": "It was run without a result.",
+    "not_run": "It was not run.",
+}
+
+
 def _render_explanation(answer: dict[str, Any]) -> Iterator[str]:
     yield f"{answer['page']}:{answer['line']}  {answer['text'].strip()}"
     if answer["kind"] == "code":
         yield "Code from the source:" if answer["sources"] else "Code that is not from the source."
         for source in answer["sources"]:
             yield from _render_source(source, with_text=False)
+            if run := source.get("run"):
+                yield f"  {RUN_LABELS[run['outcome']]}{' ' + run['reason'] if 'reason' in run else ''}"
         return
     if not answer["claims"]:
         yield f"No claim: {answer['kind']} of the template, or written by people."

@@ -82,7 +82,7 @@ class LineExplainer:
 
     def _explain_code(self, code: str) -> list[dict[str, Any]]:
         return [
-            self._quote_lines(snippet["source"])
+            {**self._quote_lines(snippet["source"]), **({"run": snippet["run"]} if "run" in snippet else {})}
             for snippet in self.read_document("snippet_catalog.json")["snippets"]
             if normalize_code(snippet["code"]) == normalize_code(code) and snippet.get("source", {}).get("path")
         ]

@@ -22,6 +22,11 @@ STORE_FILE_NAME: Final = "runs.sqlite"
 
 _PASSED_VARIABLES: Final = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "TEMP", "TMP", "VIRTUAL_ENV")
 
+_PIP_VARIABLES: Final = frozenset(
+    {"HOME", "PATH", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
+    | {"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}
+)
+
 
 def get_launch_folder(settings: Settings) -> Path:
     """Return the folder that holds the runs of this user."""
@@ -75,7 +80,18 @@ def build_worker_settings(settings: Settings) -> dict[str, Any]:
         "link_hosts": list(settings.launch.link_hosts),
         "models": settings.launch.models == "on",
         "endpoints": list(settings.launch.endpoints),
+        **({"run_snippets": _build_snippet_settings(settings)} if settings.launch.run_snippets == "on" else {}),
     }
+
+
+def _build_snippet_settings(settings: Settings) -> dict[str, Any]:
+    """Return the folder of environments, and the variables that pip may see: its own and those of the network."""
+    pip_env = {
+        name: value
+        for name, value in get_environment(settings).items()
+        if name.startswith("PIP_") or name.upper() in _PIP_VARIABLES
+    }
+    return {"cache": str(settings.cache_dir / "launch" / "environments"), "pip_env": pip_env}
 
 
 def _build_worker_env(settings: Settings) -> dict[str, str] | None:

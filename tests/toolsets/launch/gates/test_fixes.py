@@ -32,6 +32,7 @@ from tests.support.gates import (
     EVIDENCE_CLAIMS,
     EXAMPLE_CODE,
     EXPORTS_CLAIM_ID,
+    FAILED_CODE,
     GUIDE_PATH,
     INSTALLATION_PATH,
     PAGE_TEXTS,
@@ -277,6 +278,7 @@ PAGE_DEFECTS = [
     PageDefect("GATE_SNIPPET_UNKNOWN", START_PATH, 'shelf.put("a", 1)', 'shelf.put("b", 2)', EXAMPLE_CODE),
     PageDefect("GATE_SNIPPET_SYNTAX", START_PATH, 'shelf.put("a", 1)', 'shelf.put("a", 1', EXAMPLE_CODE),
     PageDefect("GATE_SNIPPET_UNKNOWN", GUIDE_PATH, "![The", "```python\nquite = 1\n```\n\n![The", "-->\n\n![The"),
+    PageDefect("GATE_SNIPPET_FAILED", GUIDE_PATH, "![The", f"```python\n{FAILED_CODE}```\n\n![The", "-->\n\n![The"),
     PageDefect(
         "GATE_CONSISTENCY_NAME",
         GUIDE_PATH,

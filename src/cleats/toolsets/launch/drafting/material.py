@@ -15,6 +15,7 @@ from cleats.toolsets.launch.gates.page_text import find_unknown_commands
 from cleats.toolsets.launch.gates.secrets import find_secrets
 from cleats.toolsets.launch.gates.truth_lock import PROTECTED_TOPIC_PATTERNS
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
+from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.languages import resolve_code_language
 
 _SHORTCODE_PATTERN = re.compile(r"\{\{")
@@ -92,9 +93,11 @@ class LaunchMaterial:
         """The code that can be shown: it parses and has no Hugo shortcodes.
 
         Tests are excluded, because they show how the product is tested, not how it is used, and so is
-        code with a value like a token, which no page may contain.
+        code with a value like a token, which no page may contain. A program that failed when it was run is
+        excluded if there is other code in the product's language.
         """
         usable = []
+        failed_ids = set()
         for entry in self.catalogue["snippets"]:
             language, tags, code = entry["language"], tuple(entry["tags"]), entry["code"]
             is_shown = entry["validation"]["syntax_ok"] is True and "test" not in tags and not re.search("{{[<%]", code)
@@ -104,7 +107,11 @@ class LaunchMaterial:
                 dependencies = tuple(entry.get("requirements", {}).get("dependencies", ()))
                 snippet = PageSnippet(entry["snippet_id"], language, tags, path, code.strip("\n"), dependencies)
                 usable.append(snippet)
-        return tuple(sorted(usable, key=_rank_snippet))
+                if entry["validation"]["runnable_ok"] is False:
+                    failed_ids.add(snippet.snippet_id)
+        others = [snippet for snippet in usable if snippet.snippet_id not in failed_ids]
+        has_program = any(is_compatible_language(snippet.language, self.language) for snippet in others)
+        return tuple(sorted(others if has_program else usable, key=_rank_snippet))
 
     @cached_property
     def snippets_by_id(self) -> Mapping[str, PageSnippet]:

@@ -132,5 +132,6 @@ def apply_fix_rule(fix: FixRule, case: FixCase) -> FixResult:
     """Apply a rule to a file, and keep the list of evidence of a page in step with its statements."""
     answer = fix(case)
     if isinstance(answer, str) and parse_evidence_list(answer).line:
-        return refresh_evidence_list(answer, case.site.evidence, str(case.site.config["github_ref"]))
+        commit = str(case.site.config["github_ref"])
+        return refresh_evidence_list(answer, case.site.evidence, commit, case.site.passed_programs)
     return answer

@@ -53,6 +53,11 @@ def find_secrets(line: str) -> list[str]:
     return secret_kinds
 
 
+def redact_lines(text: str) -> str:
+    """Return a text in which a note replaces each line that looks like it contains a secret."""
+    return "\n".join("(a line that looks like a secret)" if find_secrets(line) else line for line in text.split("\n"))
+
+
 def _is_harmless(text: str) -> bool:
     return bool(_PLACEHOLDER_PATTERN.search(text)) or ("://" not in text and not _is_random_looking(text))
 

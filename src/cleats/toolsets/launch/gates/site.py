@@ -251,6 +251,11 @@ class LaunchSite:
         return {claim["claim_id"]: claim for claim in self.load_document("evidence_map.json").get("claims", ())}
 
     @cached_property
+    def passed_programs(self) -> Mapping[str, str]:
+        """The places of the programs that ran without an error, by their code."""
+        return claim_markers.index_passed_programs(self.load_document("snippet_catalog.json"))
+
+    @cached_property
     def files(self) -> Sequence[PageFile]:
         """The planned pages that exist, and all other Markdown files that changed."""
         planned = {entry["output_path"]: entry for entry in self.plan}

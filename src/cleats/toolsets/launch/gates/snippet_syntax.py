@@ -1,4 +1,4 @@
-"""All code on a page must come from the snippet catalogue, and parse."""
+"""All code on a page must come from the snippet catalogue, and parse; programs that were run must not have failed."""
 
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
@@ -32,6 +32,11 @@ def check_snippets(site: LaunchSite) -> Iterator[GateMessage]:
         if fault:
             yield BROKEN_CODE.draft(f"the code does not parse: {fault}", file.path, fence.line)
         code = normalize_code(fence.code)
+        snippet = catalogue.get(code, {})
+        if snippet.get("validation", {}).get("runnable_ok") is False:
+            yield FAILED_PROGRAM.draft(
+                f"the program failed when it was run. {snippet['run']['reason']}", file.path, fence.line
+            )
         if fence.language in page_text.SHELL_LANGUAGES and (fence.language or page_text.is_install_block(fence)):
             continue  # commands are not snippets; the consistency gate checks those that install
         if code.strip() and code not in catalogue and code not in known_commands:
@@ -49,7 +54,9 @@ def fix_snippets(case: FixCase) -> str:
         candidates = [
             candidate
             for candidate, snippet in catalogue.items()
-            if snippet["validation"]["syntax_ok"] and snippet["language"] == page_text.normalise_language(fence)
+            if snippet["validation"]["syntax_ok"]
+            and snippet["validation"]["runnable_ok"] is not False
+            and snippet["language"] == page_text.normalise_language(fence)
         ]
         best = max(candidates, key=lambda candidate: (_measure_similarity(code, candidate), candidate), default="")
         if best and best != code and _measure_similarity(code, best) >= MIN_SIMILARITY_RATIO:
@@ -74,5 +81,11 @@ def _measure_similarity(first: Iterable[str], second: Iterable[str]) -> float:
 
 UNKNOWN_CODE = IssueKind("GATE_SNIPPET_UNKNOWN", "error", "Show code exactly as it is in the repository.", fix_snippets)
 BROKEN_CODE = IssueKind("GATE_SNIPPET_SYNTAX", "error", "Show code that parses.", fix_snippets)
+FAILED_PROGRAM = IssueKind(
+    "GATE_SNIPPET_FAILED",
+    "warn",
+    "Remove the program, or correct it in the repository and start another run; its log says what it wrote.",
+    page_text.remove_code_blocks,
+)
 
 GATE = Gate("snippet_syntax", __doc__, check_snippets, reads_pages=True)

@@ -68,7 +68,7 @@ def _check_identity(site: LaunchSite) -> Iterator[IssueDraft]:
 
 
 def _check_evidence_list(site: LaunchSite, file: PageFile) -> Iterator[IssueDraft]:
-    """Check that the list of evidence names exactly the claims of the page, with the places of the evidence map."""
+    """Check that the list of evidence names exactly the claims and programs of the page, with their places."""
     evidence_list = claim_markers.parse_evidence_list(file.body, file.body_line)
     line_by_claim = {claim.claim_id: claim.line for claim in reversed(file.claims) if claim.claim_id in site.evidence}
     for claim_id in sorted(line_by_claim.keys() - evidence_list.places_by_claim.keys()):
@@ -81,6 +81,9 @@ def _check_evidence_list(site: LaunchSite, file: PageFile) -> Iterator[IssueDraf
         elif places != claim_markers.format_places(site.evidence[claim_id]):
             message = f"the page lists other evidence of the claim {claim_id} than the evidence map"
             yield WRONG_EVIDENCE_LIST.draft(message, file.path, evidence_list.line)
+    if list(evidence_list.program_places) != claim_markers.list_program_places(file.body, site.passed_programs):
+        message = "the page lists other programs that ran than the catalogue of snippets"
+        yield WRONG_EVIDENCE_LIST.draft(message, file.path, evidence_list.line)
     if evidence_list.line and evidence_list.commit != site.config["github_ref"]:
         message = "the page lists evidence of another commit than that of the run"
         yield WRONG_EVIDENCE_LIST.draft(message, file.path, evidence_list.line)
@@ -259,7 +262,8 @@ def fix_drifted_statements(case: FixCase) -> str:
 
 def fix_evidence_list(case: FixCase) -> str:
     """Write the list of evidence again from the markers of the page."""
-    return claim_markers.refresh_evidence_list(case.text, case.site.evidence, str(case.site.config["github_ref"]))
+    commit = str(case.site.config["github_ref"])
+    return claim_markers.refresh_evidence_list(case.text, case.site.evidence, commit, case.site.passed_programs)
 
 
 def remove_statements(case: FixCase) -> str:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -155,14 +156,47 @@ async def run_facts(job: WorkerJob) -> Mapping[str, Any]:
 
 
 async def run_snippets(job: WorkerJob) -> Mapping[str, Any]:
-    """Write the catalogue of snippets."""
+    """Write the catalogue of snippets; run its programs if the operator allows it."""
     inventory_document = job.read_json("repo_inventory.json")
     tree = CheckoutTree(job.repo, frozenset(inventory_document["paths"]))
     language = resolve_language(job.config, inventory_document)
-    catalog = build_catalogue(tree, inventory_document, job.read_json("product_facts.json"), language)
+    product_facts = job.read_json("product_facts.json")
+    catalog = build_catalogue(tree, inventory_document, product_facts, language)
+    outcomes: Mapping[str, int] = {}
+    if "run_snippets" in job.settings:
+        product: Mapping[str, Any] = next(iter(product_facts.get("distribution", ())), {})
+        catalog, outcomes = await _run_programs(job, tree, catalog, language, product)
     job.write("snippet_catalog.json", catalog)
     valid_count = sum(snippet["validation"]["syntax_ok"] for snippet in catalog["snippets"])
-    return {"snippets": len(catalog["snippets"]), "valid": valid_count}
+    return {"snippets": len(catalog["snippets"]), "valid": valid_count, **outcomes}
+
+
+async def _run_programs(
+    job: WorkerJob, tree: CheckoutTree, catalog: Mapping[str, Any], language: str, product: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Run the programs of a catalogue, write their logs, and count how they ended."""
+    from cleats.toolsets.launch.gates.secrets import redact_lines  # noqa: PLC0415 - off by default
+    from cleats.toolsets.launch.site.programs import locate_program  # noqa: PLC0415
+    from cleats.toolsets.launch.snippets.environments import EnvironmentBuilder  # noqa: PLC0415
+    from cleats.toolsets.launch.snippets.runner import ProgramRunner  # noqa: PLC0415
+
+    options = job.settings["run_snippets"]
+    is_offline = bool(job.settings.get("offline") or job.config.get("offline_mode"))
+    runner = ProgramRunner(
+        tree=tree,
+        commit=job.read_json("resolved_refs.json")["repo"]["resolved_sha"],
+        language=language,
+        product=product,
+        builder=EnvironmentBuilder(Path(options["cache"]), options["pip_env"], is_offline),
+        node=locate_program("node", job.settings),
+        redact=redact_lines,
+        report_progress=job.report_progress,
+    )
+    checked, logs = await runner.run(catalog)
+    for name, text in logs.items():
+        job.write(name, text)
+    runs = [entry["run"]["outcome"] for entry in checked["snippets"] if "run" in entry]
+    return checked, {f"programs_{outcome}": runs.count(outcome) for outcome in sorted(set(runs))}
 
 
 async def _list_ignored_paths(job: WorkerJob) -> frozenset[str]:

@@ -20,7 +20,7 @@ from cleats.toolsets.launch.planning.page_plan import PagePlanner
 from cleats.toolsets.launch.planning.planned_site import PlannedSite, add_neighbours
 from cleats.toolsets.launch.profiles.model import Profile, load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
-from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list
+from cleats.toolsets.launch.site.claim_markers import index_passed_programs, refresh_evidence_list
 from cleats.toolsets.launch.site.detection import get_site_kind
 
 
@@ -82,6 +82,7 @@ async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
     manifest_pages: list[dict[str, Any]] = []
     drafts = _write_pages(job, entries, plan["pages"])
     claims = {claim["claim_id"]: claim for claim in job.read_json("evidence_map.json")["claims"]}
+    passed_programs = index_passed_programs(job.read_json("snippet_catalog.json"))
     page_editor = create_editor(job)
     if page_editor is not None:
         await _reword_pages(page_editor, drafts)
@@ -92,7 +93,7 @@ async def run_draft(job: WorkerJob) -> Mapping[str, Any]:
         front = build_front_matter(_describe_page(job, entry), written.front, contract)
         if not kind.orders_by_weight and "weight" not in contract.get("required_keys", ()):
             front.pop("weight", None)
-        body = refresh_evidence_list(written.body, claims, str(job.config["github_ref"]))
+        body = refresh_evidence_list(written.body, claims, str(job.config["github_ref"]), passed_programs)
         title = f"# {entry['title']}\n\n" if kind.has_title_headings else ""
         text = front_matter.render_page(front, f"{title}{body.lstrip()}" if title else body)
         name = f"drafts/{section}/{entry['output_path']}"

@@ -24,7 +24,7 @@ from cleats.toolsets.launch.patching.path_guard import WorktreeGuard
 from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.runs.job import WorkerJob
 from cleats.toolsets.launch.site import pages
-from cleats.toolsets.launch.site.claim_markers import refresh_evidence_list, strip_evidence_list
+from cleats.toolsets.launch.site.claim_markers import index_passed_programs, refresh_evidence_list, strip_evidence_list
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
 
@@ -45,7 +45,12 @@ def plan_change(
     """
     tree = CheckoutTree(job.site)
     claims = {claim["claim_id"]: claim for claim in job.read_json("evidence_map.json")["claims"]}
-    refresh_evidence = partial(refresh_evidence_list, claims=claims, commit=str(job.config["github_ref"]))
+    refresh_evidence = partial(
+        refresh_evidence_list,
+        claims=claims,
+        commit=str(job.config["github_ref"]),
+        programs=index_passed_programs(job.read_json("snippet_catalog.json")),
+    )
     records = LaunchRecords(lambda path: _read_page(guard, path), job.config["allowed_paths"])
     entries = {entry["output_path"]: entry for entry in plan}
     offsets = _find_weight_offsets(drafts, records, tree)
