@@ -90,9 +90,9 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
         advice=(
             "To locate code for a task, start with one find_code call that has the task's own words, unchanged. A first"
             " file marked as clear lead is usually the right one: go straight to it. Otherwise choose among the"
-            " files shown by their lines, and check at most one of them with read_symbol; do not search again with"
-            " other words. Use find_references for the uses of a name and grep_code when you know the exact text. No"
-            " index has to be built first."
+            " files shown by their lines, and check the likeliest one or two with a single read_symbol call, names with"
+            " commas between them; do not search again with other words. Use find_references for the uses of a name and"
+            " grep_code when you know the exact text. No index has to be built first."
         ),
         running=engine.lifespan,
         on_roots=explore.indexes.roots_callback,
