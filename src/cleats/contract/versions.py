@@ -5,7 +5,7 @@ from typing import Final
 
 RELEASE_VERSION_PATTERN: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
-SCHEMA_VERSION: Final = "3.0.2"
+SCHEMA_VERSION: Final = "3.1.0"
 """The version of the contract: tools, schemas, envelope, error codes. `contract.compat` decides when it must rise."""
 
 TOOLING_VERSION: Final = "0.3.0"
