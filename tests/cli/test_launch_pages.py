@@ -106,7 +106,7 @@ def test_explain_says_where_code_comes_from(launched: tuple[Shell, str]) -> None
     ("place", "problem"),
     [
         ("nowhere.md:1", "No page of the run is named 'nowhere.md'."),
-        ("installation.md:9999", "and no line 9999"),
+        ("installation.md:9999", "line 9999 does not exist"),
         ("_index.md:1", "2 pages are named '_index.md'."),
         ("installation.md", "is not a page and a line"),
     ],

@@ -118,6 +118,13 @@ def test_each_flag_reaches_the_request_as_its_argument() -> None:
             assert parse_request({"query": "a", **values}).text == "a"
 
 
+def test_options_of_find_work_for_search_too(world: IndexedRepository) -> None:
+    search_options = ("--type", "function", "--lang", "python", "--top", "3")
+    find_options = ("--kind", "function", "--language", "python", "--limit", "3")
+
+    assert run_search(world, "*", *find_options).stdout == run_search(world, "*", *search_options).stdout != ""
+
+
 def test_hits_are_shown_with_their_lines_and_the_words_marked(world: IndexedRepository) -> None:
     plain = run_search(world, "Session.close", "--mode", "code", "-n", "1")
     colored = run_search(world, "close", "--mode", "code", "-n", "1", color=True)

@@ -65,6 +65,9 @@ CLI_DESCRIPTIONS: Final = {
 }
 """Descriptions that differ between a person and an agent."""
 
+OPTION_ALIASES: Final = {"lang": "--language", "type": "--kind", "top": "--limit"}
+"""Options that `cleats find` has for the same filters."""
+
 
 class GroupedOptionsCommand(click.Command):
     """A command that lists its options under headings."""
@@ -95,7 +98,8 @@ def _build_argument_options(argument: SearchArgument) -> Iterator[click.Option]:
     flags = {other.name: other.flag.split("/")[-1] for other in SEARCH_ARGUMENTS if other.flag}
     about = CLI_DESCRIPTIONS.get(argument.name) or replace_argument_names(argument.description, flags)
     settings = _click_option_settings(argument.schema)
-    yield click.Option([*names, PARAMETER_PREFIX + argument.name], help=about, **settings)
+    aliases = [OPTION_ALIASES[argument.name]] if argument.name in OPTION_ALIASES else []
+    yield click.Option([*names, *aliases, PARAMETER_PREFIX + argument.name], help=about, **settings)
 
 
 def _build_switch(name: str, about: str) -> click.Option:
