@@ -105,3 +105,10 @@ def test_errors_are_found_at_their_place_in_a_json_text() -> None:
         "/b~1c/1/missing": 5,
         "/nowhere": 1,
     }
+
+
+def test_a_preview_names_the_programs_of_the_page_that_ran() -> None:
+    source = "Text with ran x:1.\n\n<!-- evidence abc\nc1 a.py:1\nran README.md:7-11\nran b.py:2\n-->\n"
+
+    assert preview_page(source, {}, "").program_places == ["README.md:7-11", "b.py:2"]
+    assert preview_page("ran x.py:1\n", {}, "").program_places == []

@@ -15,7 +15,8 @@ from cleats.system.processes.fenced_command import (
     get_interpreter,
     run_fenced,
 )
-from tests.support.process_trees import find_children, is_alive, read_command_line
+from tests.support.namespaces import skip_without_namespaces
+from tests.support.process_trees import find_children, read_command_line, read_parent_pid
 from tests.support.waiting import wait_until
 
 PYTHON = str(get_interpreter()[0])
@@ -25,12 +26,9 @@ SHORT_LIMITS = FenceLimits(wall_seconds=2.0)
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
+    skip_without_namespaces()
     folder = tmp_path / "root"
     folder.mkdir()
-    try:
-        asyncio.run(run_fenced(FencedCommand(argv=[PYTHON, "-c", ""]), folder))
-    except FenceUnavailable as error:
-        pytest.skip(f"this machine cannot fence a command: {error}")
     return folder
 
 
@@ -119,6 +117,20 @@ print([line.split()[1] for line in open("/proc/self/status") if line.startswith(
     assert result.stdout.decode().splitlines() == ["-1 -1", "['0000000000000000', '0000000000000000', '1']"]
 
 
+def test_a_program_cannot_change_the_kernel_even_if_the_server_runs_as_root(root: Path) -> None:
+    code = """
+for name in ("sys/kernel/core_pattern", "sys/vm/drop_caches", "sys/user/max_user_namespaces", "self/oom_score_adj"):
+    try:
+        open(f"/proc/{name}", "ab").close()
+    except OSError as error:
+        print(name, "refused", error)
+"""
+
+    result = run_program(root, code)
+
+    assert result.stdout.decode().count(" refused ") == 4
+
+
 @pytest.mark.parametrize(
     ("code", "limits", "reason"),
     [
@@ -193,8 +205,8 @@ def test_the_end_of_the_first_process_ends_everything_behind_the_fence(root: Pat
         command = FencedCommand(argv=[PYTHON, "-c", "import time; time.sleep(1000)", "orphaned-process"])
         task = asyncio.create_task(run_fenced(command, root))
         await asyncio.to_thread(wait_until, lambda: len(find_processes(b"orphaned-process")) == 1)
-        [fence, *_] = sorted(pid for pid in find_processes(b"fence.py") if is_alive(pid))
-        os.kill(fence, 9)
+        [program] = find_processes(b"orphaned-process")
+        os.kill(read_parent_pid(read_parent_pid(program)), 9)
         with pytest.raises(FenceUnavailable):
             await task
 

@@ -25,6 +25,9 @@ _CLAIM_PATTERN: Final = re.compile(r"[ \t]*<!--\s*claims:((?:\s+[0-9A-Za-z_.:-]+
 _EVIDENCE_PATTERN: Final = re.compile(r"^<!-- evidence\b(?:(?!-->).)*-->[ \t]*$", re.DOTALL | re.MULTILINE)
 """The list of evidence at the end of a page, which the claims of the preview replace."""
 
+_RAN_PATTERN: Final = re.compile(r"^ran (\S+)$", re.MULTILINE)
+"""An entry of this list: a program of the page that ran."""
+
 _FRONT_MATTER_PATTERN: Final = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _MARKER_OPEN, _MARKER_CLOSE = "\ue000", "\ue001"
 """Characters of the private use area around the number of a claim, which survive the conversion to HTML."""
@@ -72,6 +75,8 @@ class PagePreview:
     front_matter: str
     html: "Markup"
     claims: Sequence[PageClaim]
+    program_places: Sequence[str] = ()
+    """The files and lines of the programs of the page that ran at the commit of the run."""
 
 
 def preview_page(
@@ -99,7 +104,9 @@ def preview_page(
         _describe_claim(number, claim_id, claims_by_id.get(claim_id, {}), source_url, excerpts)
         for claim_id, number in numbers.items()
     ]
-    return PagePreview(front_matter, Markup(html), claims)  # noqa: S704 - the converter escapes all markup
+    program_places = [place for block in _EVIDENCE_PATTERN.findall(body) for place in _RAN_PATTERN.findall(block)]
+    markup = Markup(html)  # noqa: S704 - the converter escapes all markup
+    return PagePreview(front_matter, markup, claims, program_places)
 
 
 def _describe_claim(

@@ -27,6 +27,8 @@ from cleats.toolsets.launch.snippets.programs import find_error_line
 MAX_KEPT_ENVIRONMENTS: Final = 8
 """Environments that stay on the disk; the one that was used longest ago is removed first."""
 
+MAX_METADATA_BYTES: Final = 1 << 20
+
 FETCH_TIMEOUT_SECONDS: Final = 300.0
 """Time limit for pip to fetch requirements; a large wheel on a slow line takes minutes."""
 
@@ -151,7 +153,7 @@ class EnvironmentBuilder:
             await run_pip("install", *install_options, "--target", "/build", *requirements)
         await run_pip("wheel", *find_links, "--no-deps", "--no-build-isolation", "--wheel-dir", "/out", "/source")
         wheels = sorted(folders["out"].glob("*.whl"))
-        if len(wheels) != 1:
+        if len(wheels) != 1 or wheels[0].is_symlink() or not wheels[0].is_file():
             raise PackageUnavailable("the build backend has not made one wheel")
         await self._fetch(_read_wheel_requirements(wheels[0]), folders["wheels"])
         await run_pip("install", *install_options, f"/out/{wheels[0].name}")
@@ -248,8 +250,9 @@ def _move(folder: Path, target: Path) -> None:
 
 
 def _read_build_requirements(source: Path) -> list[str]:
+    path = source / "pyproject.toml"
     try:
-        document = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))
+        document = {} if path.is_symlink() else tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         document = {}
     table: Any = document.get("build-system")
@@ -260,9 +263,18 @@ def _read_build_requirements(source: Path) -> list[str]:
 
 
 def _read_wheel_requirements(wheel: Path) -> list[str]:
-    with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
-        text = archive.read(names[0]).decode(errors="replace") if names else ""
+    """Return the requirements of a wheel; the build made it, so nothing in it is trusted.
+
+    Raises:
+        PackageUnavailable: It is not a wheel.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
+            with archive.open(names[0]) as file:
+                text = file.read(MAX_METADATA_BYTES).decode(errors="replace")
+    except (OSError, ValueError, IndexError, zipfile.BadZipFile, NotImplementedError) as error:
+        raise PackageUnavailable("the build backend has not made a wheel") from error
     requirements: Iterable[str] = HeaderParser().parsestr(text).get_all("Requires-Dist") or ()
     return [item for item in requirements if not _EXTRA_PATTERN.search(item)]
 

@@ -20,6 +20,7 @@ from cleats.system.processes.fenced_command import (
 from cleats.toolsets.launch.snippets import programs
 from cleats.toolsets.launch.snippets.environments import EnvironmentBuilder, PackageUnavailable, PythonEnvironment
 from cleats.toolsets.launch.snippets.programs import NOT_RUN, ProgramRun
+from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 
 MAX_PROGRAMS: Final = 20
@@ -117,39 +118,40 @@ class ProgramRunner:
         entries = {entry["snippet_id"]: entry for entry in catalogue["snippets"]}
         chosen = sorted((key for key, run in runs.items() if run is None), key=lambda key: _rank_entry(entries[key]))
         logs: dict[str, str] = {}
-        description = ""
+        environment_entry: dict[str, Any] = {}
         try:
-            environment = await self._open_environment() if chosen else None
-        except (FenceUnavailable, PackageUnavailable) as error:
-            reason = self._scrub(f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}.")
-            runs |= dict.fromkeys(chosen, ProgramRun(NOT_RUN, reason))
-        else:
-            description = environment.description if environment else ""
-            if environment is not None:
+            if chosen:
+                environment = await self._open_environment()
                 runs |= await self._run_chosen(environment, [entries[key] for key in chosen], logs)
+                environment_entry = {"environment": environment.description}
+        except (FenceUnavailable, PackageUnavailable) as error:
+            runs |= dict.fromkeys(chosen, self._explain_obstacle(error))
         snippets = [
             programs.add_run(entry, run, log_path if (log_path := _name_log(entry)) in logs else "")
             if (run := runs.get(entry["snippet_id"]))
             else entry
             for entry in catalogue["snippets"]
         ]
-        environment_entry = {"environment": description} if description else {}
         return {**catalogue, **environment_entry, "snippets": snippets}, logs
 
     def _is_candidate(self, entry: Mapping[str, Any]) -> bool:
         """Return whether an entry could be shown as a program of the product."""
         is_usable = entry["validation"]["syntax_ok"] and "test" not in entry["tags"] and "usage" in entry["tags"]
-        return bool(is_usable and entry["language"] != "shell")
+        return bool(is_usable and is_compatible_language(entry["language"], self.language))
 
     def _exclude(self, entry: Mapping[str, Any]) -> ProgramRun | None:
         """Return the reason not to run an entry, if there is one."""
-        reason = f"Programs in {entry['language']} need a build step, which Cleats does not run."
-        if entry["language"] == "python":
+        reason = f"A program in {entry['language']} needs a build step, which Cleats does not run."
+        if entry["language"] == self.language == "python":
             reason = programs.find_incompleteness(entry["code"])
-        elif entry["language"] == "javascript":
+        elif entry["language"] == self.language == "javascript":
             names = self.product.get("import_names") or ()
             reason = "" if any(name in entry["code"] for name in names) else "It does not import the package."
         return ProgramRun(NOT_RUN, reason) if reason else None
+
+    def _explain_obstacle(self, error: Exception) -> ProgramRun:
+        text = self._scrub(str(error).rstrip("."))
+        return ProgramRun(NOT_RUN, f"{text[:1].upper()}{text[1:]}.")
 
     async def _run_chosen(
         self, environment: ProgramEnvironment, entries: Sequence[Mapping[str, Any]], logs: dict[str, str]
@@ -165,13 +167,22 @@ class ProgramRunner:
             elif lacking := sorted(missing & set(self._list_other_modules(entry))):
                 run = ProgramRun(NOT_RUN, f"It needs the module {lacking[0]}, which is not installed.")
             else:
-                began_at = time.monotonic()
-                result = await environment.run_program(entry["code"])
-                run = programs.judge_result(result, entry["code"], time.monotonic() - began_at)
-                run = replace(run, reason=self._scrub(run.reason))
-                logs[_name_log(entry)] = self._format_log(entry, run, environment.description, result)
+                run = await self._run_program(environment, entry, logs)
             runs[entry["snippet_id"]] = run
         return runs
+
+    async def _run_program(
+        self, environment: ProgramEnvironment, entry: Mapping[str, Any], logs: dict[str, str]
+    ) -> ProgramRun:
+        began_at = time.monotonic()
+        try:
+            result = await environment.run_program(entry["code"])
+        except FenceUnavailable as error:  # killed from outside, as by the kernel when memory is short
+            return self._explain_obstacle(error)
+        run = programs.judge_result(result, entry["code"], time.monotonic() - began_at)
+        run = replace(run, reason=self._scrub(run.reason))
+        logs[_name_log(entry)] = self._format_log(entry, run, environment.description, result)
+        return run
 
     def _list_other_modules(self, entry: Mapping[str, Any]) -> list[str]:
         return [name for name in entry["requirements"]["dependencies"] if name != self.product.get("identifier")]
@@ -179,9 +190,7 @@ class ProgramRunner:
     async def _open_environment(self) -> ProgramEnvironment:
         if self.language == "python":
             return await self._open_python()
-        if self.language == "javascript":
-            return await self._open_node()
-        raise PackageUnavailable(f"programs in {self.language} need a build step, which Cleats does not run")
+        return await self._open_node()
 
     async def _open_python(self) -> PythonPrograms:
         self.report_progress("Install the package", None, None)
