@@ -170,7 +170,7 @@ def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
     bare = first.strip(",")
     had_adverb = plain != text and text.split()[0].lower().strip(",").endswith("ly")
     certain_verbs = BASE_VERBS if had_adverb else BASE_VERBS - (NOUN_LIKE_VERBS - {"read", "write", "print"})
-    is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs
+    is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs or (bare in BASE_VERBS and words[1] in _DETERMINERS)
     phrase = lower_first_letter(plain, subject)
     if has_product_subject(f"{plain}.", subject):
         statement = f"{plain}."
