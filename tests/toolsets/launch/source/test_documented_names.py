@@ -10,6 +10,7 @@ from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.drafting.tasks import choose_first_program, render_first_program, render_tasks
 from cleats.toolsets.launch.snippets import catalogue
+from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import inventory
 from cleats.toolsets.launch.source.languages import LANGUAGES
 from cleats.toolsets.launch.source.text import english
@@ -137,7 +138,7 @@ def build_material(tmp_path: Path, readme: str, code: str) -> LaunchMaterial:
         "kettle/__init__.py": code,
     }
     facts, evidence = extract_facts(tmp_path, files, name="")
-    tree = launch_sources.CheckoutTree(tmp_path)
+    tree = CheckoutTree(tmp_path)
     listed = inventory.take_inventory(tree, SOURCE_URL, SOURCE_SHA)
     snippets: dict[str, Any] = catalogue.build_catalogue(tree, listed, facts, "python")
     return LaunchMaterial(facts, evidence, snippets, {"target_platform": "python"})

@@ -26,7 +26,7 @@ MAX_SIGNATURE_CHARS = 80
 CLASS_LINES = 6
 """Lines of a class on a page besides its members."""
 
-MAX_MEMBERS = 25
+MAX_MEMBERS = 60
 """The most methods and properties of a class on a page; the source has the others."""
 
 ARTICLE_WORDS = frozenset({"a", "an", "the", "this"})
@@ -70,6 +70,7 @@ def render_symbols(material: LaunchMaterial, symbols: Iterable[Symbol], limit: i
 def render_classes(material: LaunchMaterial, classes: Sequence[Symbol], limit: int) -> str:
     """Render classes, each with its purpose, its warnings, and a table of its methods and properties."""
     simple = [symbol for symbol in classes if _is_simple(material, symbol)]
+    names = [str(symbol["name"]).rpartition(".")[2] for symbol in classes]
     blocks: list[str] = []
     row_count = 0
     for number, symbol in enumerate(classes, start=1):
@@ -78,9 +79,10 @@ def render_classes(material: LaunchMaterial, classes: Sequence[Symbol], limit: i
         members = _list_members(material, symbol)
         reserved = len(classes) - number + len(simple)  # every class has at least a row
         if row_count + len(members) + CLASS_LINES + reserved > limit:
-            simple.append(symbol)
+            blocks.append(_render_class(material, symbol, members, names, are_listed=False))
+            row_count += CLASS_LINES
             continue
-        blocks.append(_render_class(material, symbol, members))
+        blocks.append(_render_class(material, symbol, members, names))
         row_count += len(members) + CLASS_LINES
     rows = [item for symbol in simple for item in (symbol, *_list_members(material, symbol, 1))]
     table = render_symbols(material, rows, max(limit - row_count, 0), "What it is")
@@ -107,12 +109,20 @@ def render_functions(material: LaunchMaterial, functions: Sequence[Symbol], limi
     return "\n\n".join(filter(None, [render_symbols(material, functions, limit, "What it does"), *notes]))
 
 
-def _render_class(material: LaunchMaterial, symbol: Symbol, members: Sequence[Symbol]) -> str:
+def _render_class(
+    material: LaunchMaterial,
+    symbol: Symbol,
+    members: Sequence[Symbol],
+    names: Sequence[str],
+    *,
+    are_listed: bool = True,
+) -> str:
+    """Render a class; its members in a table, or only their names where there is no room for it."""
     # The name of a class without a purpose is a statement that needs its claim, too.
     lead = render_lead(material, symbol) or f"`{_format_name(symbol)}` {render_claim_marker([symbol['claim_id']])}"
     notes = document_text.render_notes(material, symbol)
     member_notes = [document_text.render_notes(material, member) for member in members]
-    described = [member for member in members if describe_symbol(material, member)]
+    described = [member for member in members if are_listed and describe_symbol(material, member)]
     others = [member for member in members if member not in described]
     rows = [_render_row(material, member, short=True) for member in described]
     table = "\n".join(["| Member | What it does |", "| --- | --- |", *rows]) if rows else ""
@@ -121,6 +131,7 @@ def _render_class(material: LaunchMaterial, symbol: Symbol, members: Sequence[Sy
         marker = render_claim_marker(member["claim_id"] for member in others)
         table = "\n\n".join(filter(None, [table, f"{'Other members' if rows else 'Members'}: {names}. {marker}"]))
     name = str(symbol["name"]).rpartition(".")[2]
+    name = name if names.count(name) == 1 else str(symbol["name"])
     return "\n\n".join(filter(None, [f"### {name}", lead, notes, table, *member_notes]))
 
 

@@ -71,6 +71,7 @@ def render_topic(material: LaunchMaterial, topic: str, max_lines: int) -> str:
         body = render_section(material, section)
         line_count += count_lines(body)
         if body and line_count <= max_lines:
+            body = f"From `{section['path']}`:\n\n{body}" if body.startswith("```") else body
             is_generic = bool(TOPIC_PATTERNS[topic].search(section["title"])) and not texts
             texts.append(body if is_generic else f"### {section['title']}\n\n{body}")
     return "\n\n".join(texts)
@@ -92,9 +93,13 @@ def render_notes(material: LaunchMaterial, symbol: Symbol) -> str:
     claim_ids = material.filter_stateable(symbol.get("note_claim_ids", ()))
     if not claim_ids:
         return ""
-    texts = (str(material.claims[claim_id]["claim_text"]).partition(" notes: ")[2] for claim_id in claim_ids)
+    notes = {claim_id: str(material.claims[claim_id]["claim_text"]).partition(" notes: ")[2] for claim_id in claim_ids}
+    purpose = str(symbol.get("summary", "")).rstrip(".")
+    notes = {claim_id: text for claim_id, text in notes.items() if text.rstrip(".") != purpose}
+    if not notes:
+        return ""
     call = "()" if symbol.get("kind") in ("function", "method") else ""
-    return f"**Note on `{symbol['name']}{call}`:** {' '.join(texts)} {render_claim_marker(claim_ids)}"
+    return f"**Note on `{symbol['name']}{call}`:** {' '.join(notes.values())} {render_claim_marker(notes)}"
 
 
 def list_used_symbols(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> list[Symbol]:

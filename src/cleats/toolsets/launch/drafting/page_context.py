@@ -62,7 +62,7 @@ class PageContext:
         return max(10, self.max_lines - 120)
 
 
-MAX_CODE_LINES = 60
+MAX_CODE_LINES = 90
 """The longest example on a page; a longer one is a program to read in the repository."""
 
 

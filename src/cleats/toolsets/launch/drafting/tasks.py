@@ -56,6 +56,7 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
     for names in uses.values():
         for name in names:
             counts[name] = counts.get(name, 0) + 1
+    public_names = [str(symbol["name"]) for symbol in material.symbols]
     main_name = max(counts, key=lambda name: counts[name], default="")
 
     def rank_program(item: PageSnippet) -> tuple[Any, ...]:
@@ -63,6 +64,7 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
         kind = next((number for number, tag in enumerate(("readme", "example", "docs")) if tag in item.tags), 3)
         return (
             not uses[item.snippet_id] and "usage" not in item.tags,
+            _is_signature(item, public_names),
             len(item.dependencies) > 1,
             bool(_FAILURE_PATH_PATTERN.search(item.path)),
             not uses[item.snippet_id],
@@ -76,6 +78,14 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
         )
 
     return min(usable, key=rank_program, default=None)
+
+
+def _is_signature(snippet: PageSnippet, names: Collection[str]) -> bool:
+    """Return whether code only shows how a public name is declared."""
+    first_line = snippet.code.partition("\n")[0]
+    match = re.match(r"(?:async |export |public |static |pub )*(?:def|class|function|func|fn) (\w+)", first_line)
+    is_indented = all(line[:1] in ("", " ", "\t", ")", "}") for line in snippet.code.split("\n")[1:])
+    return match is not None and is_indented and any(re.split(r"\W+", name)[-1] == match[1] for name in names)
 
 
 def _imports_product(material: LaunchMaterial, snippet: PageSnippet) -> bool:
@@ -150,7 +160,15 @@ def render_tasks(context: PageContext) -> str:
     """Render a section for each task of the documents, then for each example that none of them shows."""
     has_topics = any(document_text.list_sections(context.material, *_SHOWN_TOPICS))
     fallback = "" if has_topics else _render_features_and_names(context)
-    return "\n\n".join(_split_tasks(context)[0]) or fallback
+    return "\n\n".join(_split_tasks(context)[0]) or _render_only_task(context) or fallback
+
+
+def _render_only_task(context: PageContext) -> str:
+    """Render the section of the first program, for a product whose documents describe no other task."""
+    section = find_first_section(context.material)
+    body = document_text.render_section(context.material, section) if section else ""
+    lead = f"From `{section['path']}`:\n\n" if section and body.startswith("```") else ""
+    return f"## {section['title']}\n\n{lead}{body}" if section and body else ""
 
 
 def list_omitted_tasks(context: PageContext) -> dict[str, str]:

@@ -6,6 +6,7 @@ describe the page or what the reader can do, never the product.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from cleats.toolsets.launch.drafting import api_overview, command_text, document_text, page_context, tasks
@@ -19,6 +20,8 @@ from cleats.toolsets.launch.source.text import english
 
 MIN_REPEATED_SHARE = 0.8
 """The share of a statement's words from which another statement makes it superfluous."""
+
+_REQUIREMENT_PATTERN = english.load_expression("requirement")
 
 MAX_LISTED_NAMES = 4
 """Names of a module in the link to its page."""
@@ -220,7 +223,7 @@ def _render_about(context: PageContext) -> str:
     material = context.material
     intro = str(material.claims.get(_find_intro_claim(context), {}).get("claim_text", ""))
     sections = [
-        {"parts": [_shorten_part(material, part, intro) for part in section["parts"]]}
+        {"parts": [_shorten_part(material, part, intro) for part in section["parts"] if part["kind"] == "text"]}
         for section in document_text.list_sections(material, "introduction")[:1]
     ]
     excluded_ids = [
@@ -259,8 +262,24 @@ def _render_features(context: PageContext, part: int = 1) -> str:
     ][: 2 * context.max_items // part]
     if len(items) >= MIN_FEATURE_ITEMS:
         return document_text.render_section(material, {"parts": items})
+    if part == 1 and (items := _find_introduced_features(material)):
+        return document_text.render_section(material, {"parts": items})
     features = _list_remaining_features(context, part)
     return page_context.render_claims(context, features) if len(features) >= MIN_FEATURE_ITEMS else ""
+
+
+def _find_introduced_features(material: LaunchMaterial) -> list[Mapping[str, Any]]:
+    """Return the list of the introduction that holds the features, as a whole."""
+    places = {
+        place for claim_id in material.list_group("key_features") for place in _list_places(material.claims[claim_id])
+    }
+    for section in document_text.list_sections(material, "introduction"):
+        for kind, group in groupby(section["parts"], key=lambda part: str(part["kind"])):
+            items = [part for part in group if part.get("claim_id") in material.claims]
+            listed = [part for part in items if places.intersection(_list_places(material.claims[part["claim_id"]]))]
+            if kind == "item" and len(listed) >= MIN_FEATURE_ITEMS:
+                return items
+    return []
 
 
 def _render_requirements(context: PageContext) -> str:
@@ -272,7 +291,9 @@ def _render_requirements(context: PageContext) -> str:
         part["claim_id"]
         for section in sections
         for part in section["parts"]
-        if "claim_id" in part and _is_repeated(str(material.claims.get(part["claim_id"], {}).get("claim_text")), claims)
+        if "claim_id" in part
+        and (text := str(material.claims.get(part["claim_id"], {}).get("claim_text", "")))
+        and (_is_repeated(text, claims) or not _REQUIREMENT_PATTERN.search(text))
     ]
     notes = document_text.render_statements(material, sections, excluded_ids=excluded_ids)
     return "\n\n".join(filter(None, [claims, notes]))

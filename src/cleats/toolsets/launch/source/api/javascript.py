@@ -173,7 +173,7 @@ class _PackageReader:
         lines = (self.tree.read_text(owner.path) or "").split("\n")
         properties: list[Declaration] = []
         doc_lines: list[str] = []
-        depth = doc_line = 0
+        depth = open_calls = doc_line = 0
         in_comment = False
         for number, line in enumerate(lines[owner.line - 1 :], start=owner.line):
             text = line.strip()
@@ -182,7 +182,7 @@ class _PackageReader:
                 doc_lines.append(text.removeprefix("/**").removesuffix("*/").removeprefix("* ").strip("* "))
                 in_comment = "*/" not in text
                 continue
-            match = _PROPERTY_PATTERN.match(text) if depth == 1 else None
+            match = _PROPERTY_PATTERN.match(text) if depth == 1 and not open_calls else None
             if match and match[1] not in known_names and not match[1].startswith("_"):
                 doc = "\n".join(doc_lines).strip("\n")
                 start = doc_line + (not doc_lines[0]) if doc else number
@@ -193,8 +193,9 @@ class _PackageReader:
                     )
                 )
             doc_lines = [] if text else doc_lines
-            depth += sum(text.count(mark) for mark in "{(") - sum(text.count(mark) for mark in "})")
-            if depth <= 0 and number > owner.line:
+            depth += text.count("{") - text.count("}")
+            open_calls += text.count("(") - text.count(")")
+            if depth <= 0 and open_calls <= 0 and (number > owner.line or text.endswith((";", "}"))):
                 break
         return properties
 

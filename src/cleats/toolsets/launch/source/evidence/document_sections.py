@@ -16,7 +16,7 @@ from cleats.toolsets.launch.source.evidence.document_claims import clean_title, 
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
 from cleats.toolsets.launch.source.text import code_blocks, english
 from cleats.toolsets.launch.source.text.documents import Block
-from cleats.toolsets.launch.source.text.sentences import ProductSubject, has_product_subject
+from cleats.toolsets.launch.source.text.sentences import ProductSubject, has_product_subject, strip_merits
 
 _TOPICS: Final = "command_line task unrelated questions troubleshooting install configuration limits features"
 TOPIC_PATTERNS: Final = {topic: english.load_pattern(f"{topic}_section") for topic in _TOPICS.split()}
@@ -37,7 +37,9 @@ _COUNTED_LEAD_PATTERN: Final = english.load_expression("counted_lead")
 _DOCUMENT_WORD_PATTERN: Final = re.compile(r"\s+(?:documentation|docs|manual|user guide)$", re.IGNORECASE)
 
 _QUOTATION_PATTERN: Final = re.compile('[\u2018\u201c"]([^\u2018\u2019\u201c\u201d"]+)[\u2019\u201d"]')
+_PICTOGRAM_PATTERN: Final = re.compile("^[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff\\s]+")
 _WHAT_IS_PATTERN: Final = re.compile(r"(?:what is|about) (.+?)\??", re.IGNORECASE)
+_PROJECT_PATTERN: Final = english.load_pattern("project_section")
 _MERIT_PATTERN: Final = english.load_expression("merit")
 """A comparison with other products, or a sentence about the product without its name."""
 
@@ -46,6 +48,9 @@ _SIGNATURE_PATTERN: Final = re.compile(r"\w\(|^\w+(?:\.\w+)+$")
 
 _TRAILING_CODE_PATTERN: Final = re.compile(r"(?<=[a-z])(?<!\bof)(?<!\bwith)(?<!\busing)(?<!\bto)(?: +`[^`]*`)+$")
 """Code that a heading shows as an example of what it names."""
+
+MIN_LEAD_WORDS: Final = 3
+"""Words of a sentence that leads to a list."""
 
 MAX_SECTIONS: Final = 60
 """Sections read at most; more would be a book, which the repository already has."""
@@ -171,7 +176,10 @@ class SectionReader:
     def _find_topic(self, title: str, above: tuple[str, ...], level: int) -> str:
         if level == 0 and not any(section.parts for section in self.sections.values()):
             return "introduction"
-        for heading in (title, *above[:0:-1]):  # the heading itself decides, then those above it, not the title
+        # The heading itself decides, then those above it, not the title.
+        for depth, heading in zip(range(level, 0, -1), (title, *above[:0:-1]), strict=False):
+            if depth == 1 and _PROJECT_PATTERN.search(heading):
+                return "unrelated"
             if _SIGNATURE_PATTERN.search(heading):
                 continue  # `limit(fn, ...options)` is about neither limits nor options
             for topic, pattern in TOPIC_PATTERNS.items():
@@ -188,9 +196,11 @@ class SectionReader:
         if lost_count * 2 > len(items):
             return False
         lead_sentence = next(reversed(english.split_sentences(lead)), "")
-        if not lead_sentence.endswith(":"):
-            return True
+        if len(lead_sentence.split()) < MIN_LEAD_WORDS:
+            return True  # no sentence, but a heading such as `Features:`
         is_lead_lost = not self._is_usable(lead_sentence, is_item=False)
+        if not lead_sentence.endswith(":") and ":" not in lead_sentence:
+            return True
         has_fragments = any(not text.endswith((".", "?")) for text in texts if text)
         is_counted = bool(_COUNTED_LEAD_PATTERN.search(lead_sentence))
         return not (is_lead_lost and has_fragments) and not (lost_count and is_counted)
@@ -221,16 +231,19 @@ class SectionReader:
             is_whole = text.endswith((".", "?", ":"))
             sentences = english.split_sentences(text) if is_whole else [text]
         else:
-            sentences = [english.address_reader(item) for item in english.split_sentences(block.text)]
+            text = _PICTOGRAM_PATTERN.sub("", block.text)
+            sentences = [english.address_reader(item) for item in english.split_sentences(text)]
             if sentences and not sentences[-1].endswith((".", "?", ":", "!")):
                 return []  # a caption or a label, not a sentence
         kept: list[str] = []
         was_dropped = False
         for sentence in sentences:
             refers_to_lost = was_dropped and REFERRING_START_PATTERN.match(sentence)
-            was_dropped = bool(refers_to_lost) or not self._is_usable(sentence, is_item=block.kind == "item")
+            is_usable = self._is_usable(sentence, is_item=block.kind == "item")
+            text = sentence if is_usable else strip_merits(sentence) if self.praises_product else ""
+            was_dropped = bool(refers_to_lost) or not (text and self._is_usable(text, is_item=block.kind == "item"))
             if not was_dropped:
-                kept.append(sentence)
+                kept.append(text)
         leads = kept[-1:] if kept and kept[-1].endswith(":") and block.kind != "item" else []
         body = kept[: len(kept) - len(leads)]
         texts = [*([" ".join(body)] if body else []), *leads]

@@ -144,8 +144,8 @@ class _SetupCall:
 
     def _find_metadata(self, node: ast.expr | None) -> LocatedValue | None:
         """Return the value of `about["__title__"]`, which a file such as `__version__.py` of the package assigns."""
-        key = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else ""
-        if not re.fullmatch(r"__\w+__", str(key)):
+        key = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+        if not isinstance(key, str) or not re.fullmatch(r"__\w+__", key):
             return None
         paths = [path for path in self.tree.paths if _METADATA_PATH_PATTERN.search(path)]
         pattern = rf"""^{key}\s*=\s*["']([^"'\n]+)["']"""

@@ -156,7 +156,7 @@ def address_reader(sentence: str) -> str:
     A reference in brackets, which leads out of the page, is left out.
     """
     text = re.sub(r"\s*\(see\b[^()]*\)", "", sentence, flags=re.IGNORECASE)
-    text = _LOOK_BACK_PATTERN.sub("", text)
+    text = re.sub(r":\s+https?://\S+$", ".", _LOOK_BACK_PATTERN.sub("", text))
     text = re.sub(r"\b[Pp]lease (?=(?:be aware|note|make sure|ensure|remember|keep|use)\b)", "", text)
     if _READER_INCLUDED_PATTERN.search(text):
         text = re.sub(r"\b[Ll]et's (?:also )?", "", text)
