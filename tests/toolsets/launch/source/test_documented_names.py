@@ -9,6 +9,7 @@ import pytest
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.drafting.tasks import choose_first_program, render_first_program, render_tasks
+from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.snippets import catalogue
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import inventory
@@ -228,3 +229,54 @@ def test_metadata_that_a_setup_program_takes_from_a_file_of_the_package_is_read_
     assert (facts["product_name"], facts["version"]) == ("py-kettle", "1.2")
     assert places["The version of py-kettle in this repository is 1.2."] == [("kettle/__version__.py", 2)]
     assert places["py-kettle depends on `valve` at run time."] == [("setup.py", 3)]
+
+
+def test_documents_are_read_in_the_order_of_the_index_that_names_them(tmp_path: Path) -> None:
+    code = "\n\n```python\nimport kettle\n\nkettle.pour()\n```\n"
+    files: dict[str, str | bytes] = {
+        "pyproject.toml": '[project]\nname = "kettle"\nversion = "1.0"\n',
+        "README.md": "# kettle\n\nRead [the start](docs/pouring.md) and [more](docs/advanced.md).\n",
+        "docs/advanced.md": f"# Advanced pouring\n\nPour it twice.{code}",
+        "docs/pouring.md": f"# Pouring\n\nPour it once.{code}",
+        "kettle/__init__.py": CODE_TEXT,
+    }
+    sections = extract_facts(tmp_path, files, name="").product_facts["document_sections"]
+
+    assert [section["title"] for section in sections if section["topic"] == "task"] == ["Pouring", "Advanced pouring"]
+
+
+def test_a_declaration_is_no_first_program(tmp_path: Path) -> None:
+    declaration, call = "def pour(cup):\n    ...\n", "import kettle\n\nkettle.pour(1)\n"
+    readme = f"# kettle\n\n## Usage\n\n```python\n{declaration}```\n\n## Tea\n\n```python\n{call}```\n"
+    program = choose_first_program(build_material(tmp_path, readme, CODE_TEXT))
+
+    assert program is not None
+    assert program.code == "import kettle\n\nkettle.pour(1)"
+
+
+def test_a_guide_shows_the_only_task_and_an_index_shows_a_whole_list_of_features(tmp_path: Path) -> None:
+    readme = (
+        "# kettle\n\nPackage kettle is a fast boiler of water, ready to be used safely.\n\n"
+        "Features:\n\n- Boils water\n- Korean\n"
+        "- Pours tea\n\n## Usage\n\nPour a cup of tea with one call.\n\n"
+        "```python\nimport kettle\n\nkettle.pour(1)\n```\n"
+    )
+    context = PageContext(material=build_material(tmp_path, readme, CODE_TEXT))
+
+    assert "## Usage\n\nPour a cup of tea with one call. <!-- claims:" in render_tasks(context)
+    about = TOKEN_RENDERERS["ABOUT"](context)
+    assert about.startswith("Package kettle is a boiler of water. <!-- claims:")
+    assert "Korean" not in about
+    assert [line.partition(" <!--")[0] for line in TOKEN_RENDERERS["FEATURES"](context).splitlines()] == [
+        "- Boils water",
+        "- Korean",
+        "- Pours tea",
+    ]
+
+
+def test_the_parameters_of_a_function_type_are_no_properties(tmp_path: Path) -> None:
+    handler = "export type Handler = (\n\tcup: string,\n\theat: number\n) => void;\n"
+    types = f"{handler}\nexport function pour(cup: string): void;\n"
+    files: dict[str, str | bytes] = {"package.json": PACKAGE_JSON, "index.d.ts": types}
+
+    assert list_summaries(files, tmp_path, "typescript") == {"Handler": "", "pour": ""}

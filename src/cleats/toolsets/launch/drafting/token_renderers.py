@@ -23,6 +23,9 @@ MIN_REPEATED_SHARE = 0.8
 
 _REQUIREMENT_PATTERN = english.load_expression("requirement")
 
+MIN_COVERED_SHARE = 0.5
+"""The share of a tagline's words from which the introduction of the readme replaces it."""
+
 MAX_LISTED_NAMES = 4
 """Names of a module in the link to its page."""
 
@@ -214,8 +217,9 @@ def _render_intro(context: PageContext) -> str:
     claim_id = _find_intro_claim(context)
     intro = _state_optional_claim(context, claim_id)
     text = str(context.material.claims.get(claim_id, {}).get("claim_text", ""))
-    is_tagline = " describes itself as " in text
-    return "" if is_tagline and _render_about(context) else intro
+    tagline = text.partition(" describes itself as ")[2]
+    is_covered = measure_overlap(tagline, _render_about(context)) >= MIN_COVERED_SHARE
+    return "" if tagline and is_covered else intro
 
 
 def _render_about(context: PageContext) -> str:

@@ -177,7 +177,7 @@ class SectionReader:
         if level == 0 and not any(section.parts for section in self.sections.values()):
             return "introduction"
         # The heading itself decides, then those above it, not the title.
-        for depth, heading in zip(range(level, 0, -1), (title, *above[:0:-1]), strict=False):
+        for depth, heading in zip(range(max(level, 1), 0, -1), (title, *above[:0:-1]), strict=False):
             if depth == 1 and _PROJECT_PATTERN.search(heading):
                 return "unrelated"
             if _SIGNATURE_PATTERN.search(heading):

@@ -109,7 +109,18 @@ class RepositorySources:
             for path in self.inventory["doc_entrypoints"]
             if path not in known and not _UNRELATED_PATH_PATTERN.search(path) and self._is_linked(path)
         ]
+        others.sort(key=self._find_mention)
         return known | {path: self._read_document(path) for path in others[:MAX_TASK_DOCUMENTS]}
+
+    def _find_mention(self, path: str) -> int:
+        """Return where the overviews name a document first, so that documents are read in the order of their index."""
+        stem = re.escape(path.rpartition("/")[2].rpartition(".")[0])
+        match = re.search(rf"(?m)(?:^|[\s(<`/]){stem}(?:\.\w+|\.html)?(?:[)>`#\s]|$)", self._overview_text)
+        return match.start() if match else len(self._overview_text)
+
+    @cached_property
+    def _overview_text(self) -> str:
+        return "\n".join(self.tree.read_text(path) or "" for path in self.blocks)
 
     def _read_document(self, path: str) -> list[Block]:
         names = [module.value for module in self.distribution.imports] if self.distribution else []
