@@ -198,3 +198,37 @@ def test_code_that_an_import_does_not_run_is_no_public_name(tmp_path: Path) -> N
     names = [symbol["name"] for symbol in functions]
     assert "kettle.pour" in names
     assert "kettle.handle_cup" not in names
+
+
+def list_texts(tmp_path: Path, text: str) -> list[str]:
+    sections = list_sections(extract_kettle(tmp_path, readme=f"# Kettle\n\nKettle boils water.\n\n{text}\n"))
+    return [text for title, (_, parts) in sections.items() if title != "Kettle" for _, text in parts]
+
+
+def test_a_section_says_what_will_or_may_happen_but_not_what_is_planned(tmp_path: Path) -> None:
+    behaviour = "A full kettle will boil over. You may want to open the lid first."
+
+    assert list_texts(tmp_path, f"## Filling\n\n{behaviour} A larger lid is planned.") == [behaviour]
+
+
+def test_an_explanation_may_speak_of_safety_but_a_feature_may_not(tmp_path: Path) -> None:
+    explanation = "The lid is secured by a lock."
+
+    assert list_texts(tmp_path, f"## Locking\n\n{explanation} Kettle is safe.") == [explanation]
+    assert list_texts(tmp_path, f"## Features\n\n{explanation}") == []
+
+
+def test_a_sentence_that_continues_a_lost_one_is_lost_too(tmp_path: Path) -> None:
+    text = "## Lids\n\nWe love lids. Second, they are round. A lid is flat."
+
+    assert list_texts(tmp_path, text) == ["A lid is flat."]
+
+
+def test_a_heading_that_names_a_member_is_about_no_topic_and_a_question_is_kept(tmp_path: Path) -> None:
+    text = "## API\n\n### kettle.limit\n\nThe most cups of it.\n\n## FAQ\n\n### Is it hot?\n\nThe lid is hot."
+    sections = list_sections(extract_kettle(tmp_path, readme=f"# Kettle\n\nKettle boils water.\n\n{text}\n"))
+
+    assert {title: topic for title, (topic, _) in sections.items()} == {
+        "Kettle": "introduction",
+        "Is it hot?": "questions",
+    }

@@ -26,13 +26,14 @@ MAX_SIGNATURE_CHARS = 80
 CLASS_LINES = 6
 """Lines of a class on a page besides its members."""
 
-MAX_MEMBERS = 25
+MAX_MEMBERS = 60
 """The most methods and properties of a class on a page; the source has the others."""
 
 ARTICLE_WORDS = frozenset({"a", "an", "the", "this"})
 
 _ERROR_NAME_PATTERN = re.compile(r"(?:Error|Exception|Warning)$")
 _RAISED_SUMMARY_PATTERN = re.compile(r"^(?:raised|thrown)\b", re.IGNORECASE)
+_SPECIAL_NAME_PATTERN = re.compile(r"__\w+__$")
 _BARE_CLAIM_PATTERN = re.compile(r"`\s+is\s+a\s+public\s+\w+")
 """A claim that only states that a name exists; the words of the name itself prove no purpose."""
 
@@ -68,7 +69,8 @@ def render_symbols(material: LaunchMaterial, symbols: Iterable[Symbol], limit: i
 
 def render_classes(material: LaunchMaterial, classes: Sequence[Symbol], limit: int) -> str:
     """Render classes, each with its purpose, its warnings, and a table of its methods and properties."""
-    simple = [symbol for symbol in classes if not _list_members(material, symbol) and not _list_notes(material, symbol)]
+    simple = [symbol for symbol in classes if _is_simple(material, symbol)]
+    names = [str(symbol["name"]).rpartition(".")[2] for symbol in classes]
     blocks: list[str] = []
     row_count = 0
     for number, symbol in enumerate(classes, start=1):
@@ -77,38 +79,50 @@ def render_classes(material: LaunchMaterial, classes: Sequence[Symbol], limit: i
         members = _list_members(material, symbol)
         reserved = len(classes) - number + len(simple)  # every class has at least a row
         if row_count + len(members) + CLASS_LINES + reserved > limit:
-            simple.append(symbol)
+            blocks.append(_render_class(material, symbol, members, names, are_listed=False))
+            row_count += CLASS_LINES
             continue
-        blocks.append(_render_class(material, symbol, members))
+        blocks.append(_render_class(material, symbol, members, names))
         row_count += len(members) + CLASS_LINES
-    return "\n\n".join(
-        filter(None, [*blocks, render_symbols(material, simple, max(limit - row_count, 0), "What it is")])
-    )
+    rows = [item for symbol in simple for item in (symbol, *_list_members(material, symbol, 1))]
+    table = render_symbols(material, rows, max(limit - row_count, 0), "What it is")
+    if blocks and table:
+        table = f"### Other {title_classes(classes).lower()}\n\n{table}"
+    return "\n\n".join(filter(None, [*blocks, table]))
+
+
+def title_classes(classes: Sequence[Symbol]) -> str:
+    """Return the heading of classes; in a language or package without classes, they are types."""
+    return "Types" if classes and all(symbol.get("label") for symbol in classes) else "Classes"
+
+
+def _is_simple(material: LaunchMaterial, symbol: Symbol) -> bool:
+    """Return whether a row or two say everything about a class: it has one described member at most."""
+    members = _list_members(material, symbol)
+    has_notes = any(_list_notes(material, item) for item in (symbol, *members))
+    return not has_notes and len(members) < 2 and all(describe_symbol(material, member) for member in members)
 
 
 def render_functions(material: LaunchMaterial, functions: Sequence[Symbol], limit: int) -> str:
     """Render functions as a table, with the warnings of each below it."""
-    notes = [
-        document_text.render_note(material, symbol, claim_id)
-        for symbol in functions
-        for claim_id in _list_notes(material, symbol)
-    ]
+    notes = [document_text.render_notes(material, symbol) for symbol in functions]
     return "\n\n".join(filter(None, [render_symbols(material, functions, limit, "What it does"), *notes]))
 
 
-def _render_class(material: LaunchMaterial, symbol: Symbol, members: Sequence[Symbol]) -> str:
-    purpose = describe_symbol(material, symbol)
-    marker = render_claim_marker([symbol["claim_id"]])
-    signature = _format_name(symbol)
+def _render_class(
+    material: LaunchMaterial,
+    symbol: Symbol,
+    members: Sequence[Symbol],
+    names: Sequence[str],
+    *,
+    are_listed: bool = True,
+) -> str:
+    """Render a class; its members in a table, or only their names where there is no room for it."""
     # The name of a class without a purpose is a statement that needs its claim, too.
-    lead = f"`{signature}`: {purpose} {marker}" if purpose else f"`{signature}` {marker}"
-    notes = [document_text.render_note(material, symbol, claim_id) for claim_id in _list_notes(material, symbol)]
-    member_notes = [
-        document_text.render_note(material, member, claim_id)
-        for member in members
-        for claim_id in _list_notes(material, member)
-    ]
-    described = [member for member in members if describe_symbol(material, member)]
+    lead = render_lead(material, symbol) or f"`{_format_name(symbol)}` {render_claim_marker([symbol['claim_id']])}"
+    notes = document_text.render_notes(material, symbol)
+    member_notes = [document_text.render_notes(material, member) for member in members]
+    described = [member for member in members if are_listed and describe_symbol(material, member)]
     others = [member for member in members if member not in described]
     rows = [_render_row(material, member, short=True) for member in described]
     table = "\n".join(["| Member | What it does |", "| --- | --- |", *rows]) if rows else ""
@@ -117,7 +131,14 @@ def _render_class(material: LaunchMaterial, symbol: Symbol, members: Sequence[Sy
         marker = render_claim_marker(member["claim_id"] for member in others)
         table = "\n\n".join(filter(None, [table, f"{'Other members' if rows else 'Members'}: {names}. {marker}"]))
     name = str(symbol["name"]).rpartition(".")[2]
-    return "\n\n".join(filter(None, [f"### {name}", lead, *notes, table, *member_notes]))
+    name = name if names.count(name) == 1 else str(symbol["name"])
+    return "\n\n".join(filter(None, [f"### {name}", lead, notes, table, *member_notes]))
+
+
+def render_lead(material: LaunchMaterial, symbol: Symbol) -> str:
+    """Render a name with its purpose; nothing for one without a purpose."""
+    purpose = describe_symbol(material, symbol)
+    return f"`{_format_name(symbol)}`: {purpose} {render_claim_marker([symbol['claim_id']])}" if purpose else ""
 
 
 def _render_row(material: LaunchMaterial, symbol: Symbol, *, short: bool = False) -> str:
@@ -130,7 +151,9 @@ def _render_row(material: LaunchMaterial, symbol: Symbol, *, short: bool = False
 
 def _format_short_name(member: Symbol) -> str:
     """Return the name of a member, which within its class needs only its own name."""
-    return _format_name(member).removeprefix(f"{str(member['name']).rpartition('.')[0]}.")
+    name = str(member["name"])
+    own_name = re.split(r"\.|::", name)[-1]
+    return _format_name(member).removeprefix(name.removesuffix(own_name))
 
 
 def _render_names(symbols: Sequence[Symbol], lead: str) -> str:
@@ -139,9 +162,15 @@ def _render_names(symbols: Sequence[Symbol], lead: str) -> str:
     return f"{lead}: {names}. {marker}"
 
 
-def _list_members(material: LaunchMaterial, symbol: Symbol) -> list[Symbol]:
-    members = [member for member in symbol.get("members", ()) if member.get("claim_id") in material.claims]
-    return members[:MAX_MEMBERS]
+def _list_members(material: LaunchMaterial, symbol: Symbol, limit: int = MAX_MEMBERS) -> list[Symbol]:
+    """Return the members of a class; of the special methods of Python only those with a purpose."""
+    members = [
+        member
+        for member in symbol.get("members", ())
+        if member.get("claim_id") in material.claims
+        and (not _SPECIAL_NAME_PATTERN.search(member["name"]) or describe_symbol(material, member))
+    ]
+    return members[:limit]
 
 
 def _list_notes(material: LaunchMaterial, symbol: Symbol) -> list[str]:
@@ -165,9 +194,9 @@ def describe_symbol(material: LaunchMaterial, symbol: Symbol) -> str:
 def _format_name(symbol: Symbol) -> str:
     """Return a name, with its arguments if they are short."""
     name = str(symbol["name"])
-    module, _, last_name = name.rpartition(".")
+    last_name = re.split(r"\.|::", name)[-1]
     signature = str(symbol.get("signature") or "")
-    full_signature = f"{module}.{signature}" if module else signature
+    full_signature = f"{name.removesuffix(last_name)}{signature}"
     fits = signature.startswith(f"{last_name}(") and len(signature) <= MAX_SIGNATURE_CHARS
     return full_signature if fits else name
 

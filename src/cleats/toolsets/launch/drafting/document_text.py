@@ -9,6 +9,7 @@ from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
 from cleats.toolsets.launch.drafting.page_context import Symbol
 from cleats.toolsets.launch.drafting.used_names import find_used_names
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
+from cleats.toolsets.launch.source.evidence.document_sections import REFERRING_START_PATTERN, TOPIC_PATTERNS
 
 Section = Mapping[str, Any]
 
@@ -28,11 +29,21 @@ def list_section_snippets(material: LaunchMaterial, section: Section) -> list[Pa
 
 
 def render_section(
-    material: LaunchMaterial, section: Section, *, excluded_ids: Collection[str] = (), with_code: bool = True
+    material: LaunchMaterial,
+    section: Section,
+    *,
+    excluded_ids: Collection[str] = (),
+    shown_ids: Collection[str] = (),
+    with_code: bool = True,
 ) -> str:
-    """Render the text and the code of a section; `excluded_ids` are snippets and claims shown elsewhere."""
+    """Render the text and the code of a section; `excluded_ids` are snippets and claims shown elsewhere.
+
+    With `shown_ids`, only these statements are rendered.
+    """
     parts = [part for part in section["parts"] if _is_shown(material, part, excluded_ids, with_code)]
-    shown_parts = [part for part, following in _pair_with_next(parts) if not _is_lost_lead(material, part, following)]
+    shown_parts = _drop_lost_leads(material, parts)
+    if shown_ids:
+        shown_parts = [part for part in section["parts"] if part.get("claim_id") in shown_ids]
     blocks: list[str] = []
     previous = ""
     for part in shown_parts:
@@ -60,7 +71,9 @@ def render_topic(material: LaunchMaterial, topic: str, max_lines: int) -> str:
         body = render_section(material, section)
         line_count += count_lines(body)
         if body and line_count <= max_lines:
-            texts.append(f"### {section['title']}\n\n{body}" if texts else body)
+            body = f"From `{section['path']}`:\n\n{body}" if body.startswith("```") else body
+            is_generic = bool(TOPIC_PATTERNS[topic].search(section["title"])) and not texts
+            texts.append(body if is_generic else f"### {section['title']}\n\n{body}")
     return "\n\n".join(texts)
 
 
@@ -71,19 +84,22 @@ def count_lines(body: str) -> int:
 
 def render_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:
     """Render the warnings of the public names that code uses, each in the words of its documentation."""
-    lines = [
-        render_note(material, symbol, claim_id)
-        for symbol in list_used_symbols(material, snippets)
-        for claim_id in material.filter_stateable(symbol.get("note_claim_ids", ()))
-    ]
-    return "\n\n".join(dict.fromkeys(lines))
+    notes = (render_notes(material, symbol) for symbol in list_used_symbols(material, snippets))
+    return "\n\n".join(dict.fromkeys(filter(None, notes)))
 
 
-def render_note(material: LaunchMaterial, symbol: Symbol, claim_id: str) -> str:
-    """Render a note of the documentation of a name as a paragraph."""
-    text = str(material.claims[claim_id]["claim_text"]).partition(" notes: ")[2]
+def render_notes(material: LaunchMaterial, symbol: Symbol) -> str:
+    """Render the notes in the documentation of a name as a paragraph."""
+    claim_ids = material.filter_stateable(symbol.get("note_claim_ids", ()))
+    if not claim_ids:
+        return ""
+    notes = {claim_id: str(material.claims[claim_id]["claim_text"]).partition(" notes: ")[2] for claim_id in claim_ids}
+    purpose = str(symbol.get("summary", "")).rstrip(".")
+    notes = {claim_id: text for claim_id, text in notes.items() if text.rstrip(".") != purpose}
+    if not notes:
+        return ""
     call = "()" if symbol.get("kind") in ("function", "method") else ""
-    return f"**Note on `{symbol['name']}{call}`:** {text} {render_claim_marker([claim_id])}"
+    return f"**Note on `{symbol['name']}{call}`:** {' '.join(notes.values())} {render_claim_marker(notes)}"
 
 
 def list_used_symbols(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> list[Symbol]:
@@ -114,6 +130,19 @@ def _pair_with_next(
         yield part, parts[number + 1] if number + 1 < len(parts) else None
 
 
+def _drop_lost_leads(material: LaunchMaterial, parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Drop sentences that lead to something that is not shown, and those that refer to it."""
+    kept: list[Mapping[str, Any]] = []
+    is_lost = False
+    for part, following in _pair_with_next(parts):
+        text = "" if part["kind"] == "code" else str(material.claims[part["claim_id"]]["claim_text"])
+        refers_to_lost = is_lost and bool(REFERRING_START_PATTERN.match(text))
+        is_lost = refers_to_lost or _is_lost_lead(material, part, following)
+        if not is_lost:
+            kept.append(part)
+    return kept
+
+
 def _is_lost_lead(material: LaunchMaterial, part: Mapping[str, Any], following: Mapping[str, Any] | None) -> bool:
     """Return whether a sentence leads to something that is not shown, or a header has no rows."""
     if part["kind"] == "header":
@@ -127,7 +156,7 @@ def _render_part(material: LaunchMaterial, part: Mapping[str, Any], *, has_heade
     if part["kind"] == "code":
         snippet = material.snippets_by_id[part["snippet_id"]]
         return page_context.fence_code(snippet.language, snippet.code)
-    text = str(material.claims[part["claim_id"]]["claim_text"])
+    text = str(part.get("text") or material.claims[part["claim_id"]]["claim_text"])
     marker = render_claim_marker([part["claim_id"]])
     if part["kind"] in ("row", "header"):
         cells = [cell.strip() for cell in text.split("|")]

@@ -62,7 +62,7 @@ class PageContext:
         return max(10, self.max_lines - 120)
 
 
-MAX_CODE_LINES = 60
+MAX_CODE_LINES = 90
 """The longest example on a page; a longer one is a program to read in the repository."""
 
 
@@ -83,15 +83,15 @@ def render_claims(context: PageContext, claim_ids: Sequence[str]) -> str:
     return "\n".join(f"- {material.state_claim(claim_id, text)}" for claim_id, text in texts.items())
 
 
-def render_snippets(*snippets: PageSnippet, lead: str = "") -> str:
+def render_snippets(*snippets: PageSnippet, has_lead: bool = False) -> str:
     """Render code with its path in the repository.
 
-    The path is given once for consecutive snippets of a file, and not at all if the lead names it.
+    The path is given once for consecutive snippets of a file, and not at all if a sentence leads to the code.
     """
     blocks: list[str] = []
     path = ""
     for snippet in snippets:
-        if snippet.path and snippet.path != path and f"`{snippet.path}`" not in lead:
+        if snippet.path and snippet.path != path and not has_lead:
             blocks.append(f"From `{snippet.path}`:")
         path = snippet.path
         blocks.append(fence_code(snippet.language, snippet.code))

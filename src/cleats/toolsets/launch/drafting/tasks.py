@@ -1,7 +1,8 @@
 """The first program and the tasks of a product, in the words and with the code of its repository."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from cleats.toolsets.launch.drafting import api_overview, document_text, page_context
@@ -16,14 +17,20 @@ from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
 STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
 """Tags of code for new users, the best first."""
 
-MAX_FIRST_PROGRAM_LINES = 25
+MAX_FIRST_PROGRAM_LINES = 30
 """Lines of a first program at most, if there is any shorter code."""
 
 MIN_OWN_PAGE_SNIPPETS = 6
 """Pieces of code from which a section of a document gets a page of its own."""
 
-_SHOWN_TOPICS = ("configuration", "troubleshooting")
+MAX_DOCUMENTED_EXAMPLES = 8
+"""Pieces of code from the documentation of names in a guide whose documents have none."""
+
+_SHOWN_TOPICS = ("configuration", "troubleshooting", "questions")
 """Topics that a page shows besides the tasks."""
+
+_FAILURE_PATH_PATTERN = re.compile(r"(?:error|exception|fail|invalid)[^/]*$", re.IGNORECASE)
+"""The file of an example that shows how something goes wrong."""
 
 _IMPORT_LINE_PATTERN = re.compile(r"\s*(?:import|from|use|using|(?:const|let|var)\b.*\brequire\(|\")")
 
@@ -39,8 +46,8 @@ LOCATION_CLAIM_PATTERN = re.compile(r"^The (?:repository|readme|documentation) o
 def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
     """Choose the simplest public code that covers the main entry point.
 
-    The main entry point is the public name that most of the code uses. Code that needs other packages,
-    or that imports nothing of the product, comes last.
+    It is short code with which the documents begin, else code with the public name that most of the code uses.
+    Code that needs other packages, or that imports nothing of the product, comes last.
     """
     candidates = [item for item in material.snippets if is_compatible_language(item.language, material.language)]
     usable = [item for item in candidates if page_context.is_short(item)] or candidates[:1]
@@ -49,6 +56,7 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
     for names in uses.values():
         for name in names:
             counts[name] = counts.get(name, 0) + 1
+    public_names = [str(symbol["name"]) for symbol in material.symbols]
     main_name = max(counts, key=lambda name: counts[name], default="")
 
     def rank_program(item: PageSnippet) -> tuple[Any, ...]:
@@ -56,18 +64,28 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
         kind = next((number for number, tag in enumerate(("readme", "example", "docs")) if tag in item.tags), 3)
         return (
             not uses[item.snippet_id] and "usage" not in item.tags,
+            _is_signature(item, public_names),
             len(item.dependencies) > 1,
+            bool(_FAILURE_PATH_PATTERN.search(item.path)),
             not uses[item.snippet_id],
+            lines > MAX_FIRST_PROGRAM_LINES,
+            not set(STARTER_TAGS[:-1]) & set(item.tags),
             main_name not in uses[item.snippet_id],
             kind > 1,
             not _imports_product(material, item),
-            lines > MAX_FIRST_PROGRAM_LINES,
-            not set(STARTER_TAGS[:-1]) & set(item.tags),
             kind,
             lines < 3,
         )
 
     return min(usable, key=rank_program, default=None)
+
+
+def _is_signature(snippet: PageSnippet, names: Collection[str]) -> bool:
+    """Return whether code only shows how a public name is declared."""
+    first_line = snippet.code.partition("\n")[0]
+    match = re.match(r"(?:async |export |public |static |pub )*(?:def|class|function|func|fn) (\w+)", first_line)
+    is_indented = all(line[:1] in ("", " ", "\t", ")", "}") for line in snippet.code.split("\n")[1:])
+    return match is not None and is_indented and any(re.split(r"\W+", name)[-1] == match[1] for name in names)
 
 
 def _imports_product(material: LaunchMaterial, snippet: PageSnippet) -> bool:
@@ -92,7 +110,19 @@ def render_first_program(context: PageContext) -> str:
     program = choose_first_program(material)
     if program is None:
         return ""
-    return _render_with_warnings(material, [program])
+    section, lead_id = _find_program_lead(material, program)
+    lead = document_text.render_section(material, section, shown_ids={lead_id}, with_code=False) if section else ""
+    return "\n\n".join(filter(None, [lead, _render_with_warnings(material, [program], lead)]))
+
+
+def _find_program_lead(material: LaunchMaterial, program: PageSnippet) -> tuple[Section | None, str]:
+    """Return the section that shows the program, and the claim of the sentences directly above it."""
+    for section in document_text.list_sections(material, "task", "introduction", "features", "install"):
+        for above, part in pairwise(section["parts"]):
+            if part.get("snippet_id") == program.snippet_id and above["kind"] == "text":
+                is_stateable = above["claim_id"] in material.claims
+                return (section, above["claim_id"]) if is_stateable else (None, "")
+    return None, ""
 
 
 def find_first_section(material: LaunchMaterial) -> Section | None:
@@ -111,7 +141,8 @@ def render_next_steps_code(context: PageContext) -> str:
     section, program = find_first_section(material), choose_first_program(material)
     if section is None or program is None:
         return ""
-    return document_text.render_section(material, section, excluded_ids={program.snippet_id})
+    excluded_ids = {program.snippet_id, _find_program_lead(material, program)[1]}
+    return document_text.render_section(material, section, excluded_ids=excluded_ids)
 
 
 def list_task_sections(material: LaunchMaterial) -> list[Section]:
@@ -129,7 +160,15 @@ def render_tasks(context: PageContext) -> str:
     """Render a section for each task of the documents, then for each example that none of them shows."""
     has_topics = any(document_text.list_sections(context.material, *_SHOWN_TOPICS))
     fallback = "" if has_topics else _render_features_and_names(context)
-    return "\n\n".join(_split_tasks(context)[0]) or fallback
+    return "\n\n".join(_split_tasks(context)[0]) or _render_only_task(context) or fallback
+
+
+def _render_only_task(context: PageContext) -> str:
+    """Render the section of the first program, for a product whose documents describe no other task."""
+    section = find_first_section(context.material)
+    body = document_text.render_section(context.material, section) if section else ""
+    lead = f"From `{section['path']}`:\n\n" if section and body.startswith("```") else ""
+    return f"## {section['title']}\n\n{lead}{body}" if section and body else ""
 
 
 def list_omitted_tasks(context: PageContext) -> dict[str, str]:
@@ -158,6 +197,8 @@ def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
             shown_ids |= {snippet.snippet_id for snippet in snippets}
         if len(body) < MIN_TASK_CHARACTERS:
             continue
+        if body.startswith("```"):
+            body = f"From `{section['path']}`:\n\n{body}"
         if line_count + document_text.count_lines(body) > context.max_lines:
             omitted[section["title"]] = NO_ROOM_REASON
             continue
@@ -174,6 +215,7 @@ def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
             item
             for item in find_workflow_snippets(material, workflow)
             if item.snippet_id not in shown_ids and page_context.is_short(item) and "example" in item.tags
+            if not material.symbols or "usage" in item.tags or _find_public_names(material, item)
         ][:1]
         body = "\n\n".join(filter(None, [render_lead(context, workflow), _render_with_warnings(material, snippets)]))
         if snippets and line_count + document_text.count_lines(body) > context.max_lines:
@@ -182,13 +224,28 @@ def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
             shown_ids |= {item.snippet_id for item in snippets}
             parts.append(f"## {workflow['title']}\n\n{body}")
             line_count += document_text.count_lines(body)
+    if not any("```" in part for part in parts) and (body := _render_documented_code(material, shown_ids)):
+        parts.append(f"## Examples\n\n{body}")
     return parts, omitted
 
 
-def _render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:
+def _render_documented_code(material: LaunchMaterial, shown_ids: Collection[str]) -> str:
+    """Render the code in the documentation of public names, each with what the first of them is for."""
+    blocks: list[str] = []
+    for item in material.find_snippets(["docstring"], material.language):
+        if item.snippet_id in shown_ids or not page_context.is_short(item):
+            continue
+        symbols = document_text.list_used_symbols(material, [item])
+        leads = [api_overview.render_lead(material, symbol) for symbol in symbols]
+        if (lead := next(filter(None, leads), "")) and len(blocks) < MAX_DOCUMENTED_EXAMPLES:
+            blocks.append(f"{lead}\n\n{page_context.fence_code(item.language, item.code)}")
+    return "\n\n".join(dict.fromkeys(blocks))
+
+
+def _render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet], lead: str = "") -> str:
     if not snippets:
         return ""
-    code = page_context.render_snippets(*snippets)
+    code = page_context.render_snippets(*snippets, has_lead=bool(lead))
     return "\n\n".join(filter(None, [code, document_text.render_warnings(material, snippets)]))
 
 

@@ -6,16 +6,28 @@ describe the page or what the reader can do, never the product.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
 
 from cleats.toolsets.launch.drafting import api_overview, command_text, document_text, page_context, tasks
+from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, Symbol
 from cleats.toolsets.launch.gates.page_text import measure_overlap
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
 from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
 from cleats.toolsets.launch.source.evidence.install_claims import detect_install_language
+from cleats.toolsets.launch.source.text import english
 
 MIN_REPEATED_SHARE = 0.8
 """The share of a statement's words from which another statement makes it superfluous."""
+
+_REQUIREMENT_PATTERN = english.load_expression("requirement")
+
+MIN_COVERED_SHARE = 0.5
+"""The share of a tagline's words from which the introduction of the readme replaces it."""
+
+MAX_LISTED_NAMES = 4
+"""Names of a module in the link to its page."""
 
 MIN_FEATURE_ITEMS = 2
 """Items that make a list of features."""
@@ -45,13 +57,28 @@ def _render_scope(context: PageContext, name: str = "") -> str:
 
 
 def _list_remaining_features(context: PageContext, part: int = 1) -> list[str]:
-    """Return features that the introduction does not mention, those about the product first."""
+    """Return features that neither the introduction nor a task mentions, those about the product first."""
     material = context.material
     intro_claim = _find_intro_claim(context)
-    features = [claim_id for claim_id in material.list_group("key_features") if claim_id != intro_claim]
+    task_places = {
+        place
+        for section in document_text.list_sections(material, "task")
+        for part in section["parts"]
+        if part.get("claim_id") in material.claims
+        for place in _list_places(material.claims[part["claim_id"]])
+    }
+    features = [
+        claim_id
+        for claim_id in material.list_group("key_features")
+        if claim_id != intro_claim and not task_places.intersection(_list_places(material.claims[claim_id]))
+    ]
     name = material.product_name
     features.sort(key=lambda feature: not material.claims[feature]["claim_text"].startswith(name))
     return features[: context.max_items // part]
+
+
+def _list_places(claim: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return [(citation["path"], citation["start_line"]) for citation in claim["citations"]]
 
 
 def _render_install(context: PageContext) -> str:
@@ -147,6 +174,15 @@ def _render_symbol_part(context: PageContext, symbols: Sequence[Symbol], part: s
     return api_overview.render_symbols(context.material, symbols, limit, heading)
 
 
+def _list_subject_names(context: PageContext) -> str:
+    """Return the first names of a module, by which a reader recognises it."""
+    symbols = context.subject.symbols if context.subject else ()
+    names = [str(symbol["name"]).rpartition(".")[2] for symbol in symbols]
+    shown = names[:MAX_LISTED_NAMES] if len(names) > MAX_LISTED_NAMES + 1 else names
+    rest = f" and {len(names) - len(shown)} others" if len(shown) < len(names) else ""
+    return ", ".join(shown) + rest
+
+
 def _render_subject_part(context: PageContext, part: str) -> str:
     """Render the classes, errors, functions or constants of a module."""
     return _render_symbol_part(context, context.subject.symbols if context.subject else (), part)
@@ -154,11 +190,16 @@ def _render_subject_part(context: PageContext, part: str) -> str:
 
 def _render_api_part(context: PageContext, part: str) -> str:
     """Render the same part of the entire product, without modules that have their own page."""
+    return _render_symbol_part(context, _list_api_symbols(context), part)
+
+
+def _list_api_symbols(context: PageContext, kind: str = "") -> list[Symbol]:
+    """Return the public names of the overview: those without modules that have their own page."""
     material = context.material
     child_titles = {item.title for item in context.children}
     modules = {item["path"]: item["name"] for item in material.facts["api_surface_summary"]["modules"]}
     remaining = [item for item in material.symbols if modules.get(item["path"]) not in child_titles]
-    return _render_symbol_part(context, remaining, part)
+    return [item for item in remaining if kind in ("", item.get("kind"))]
 
 
 def _render_known_errors(context: PageContext) -> str:
@@ -176,22 +217,32 @@ def _render_intro(context: PageContext) -> str:
     claim_id = _find_intro_claim(context)
     intro = _state_optional_claim(context, claim_id)
     text = str(context.material.claims.get(claim_id, {}).get("claim_text", ""))
-    is_tagline = " describes itself as " in text
-    return "" if is_tagline and _render_about(context) else intro
+    tagline = text.partition(" describes itself as ")[2]
+    is_covered = measure_overlap(tagline, _render_about(context)) >= MIN_COVERED_SHARE
+    return "" if tagline and is_covered else intro
 
 
 def _render_about(context: PageContext) -> str:
     """Render the introduction of the readme, without what the first sentence of the page says."""
     material = context.material
     intro = str(material.claims.get(_find_intro_claim(context), {}).get("claim_text", ""))
-    excluded_ids = [
-        part["claim_id"]
-        for section in document_text.list_sections(material, "introduction")
-        for part in section["parts"]
-        if "claim_id" in part and _are_alike(str(material.claims.get(part["claim_id"], {}).get("claim_text")), intro)
+    sections = [
+        {"parts": [_shorten_part(material, part, intro) for part in section["parts"] if part["kind"] == "text"]}
+        for section in document_text.list_sections(material, "introduction")[:1]
     ]
-    sections = document_text.list_sections(material, "introduction")[:1]
+    excluded_ids = [
+        part["claim_id"] for section in sections for part in section["parts"] if part.get("text", part["kind"]) == ""
+    ]
     return document_text.render_statements(material, sections, excluded_ids=excluded_ids)
+
+
+def _shorten_part(material: LaunchMaterial, part: Mapping[str, Any], intro: str) -> Mapping[str, Any]:
+    """Return a part of the introduction without the sentences that say the same as the first one of the page."""
+    text = str(material.claims.get(str(part.get("claim_id")), {}).get("claim_text", ""))
+    if part["kind"] != "text" or not text:
+        return part
+    sentences = english.split_sentences(text)
+    return {**part, "text": " ".join(sentence for sentence in sentences if not _are_alike(sentence, intro))}
 
 
 def _is_repeated(text: str, others: str) -> bool:
@@ -215,7 +266,24 @@ def _render_features(context: PageContext, part: int = 1) -> str:
     ][: 2 * context.max_items // part]
     if len(items) >= MIN_FEATURE_ITEMS:
         return document_text.render_section(material, {"parts": items})
-    return page_context.render_claims(context, _list_remaining_features(context, part))
+    if part == 1 and (items := _find_introduced_features(material)):
+        return document_text.render_section(material, {"parts": items})
+    features = _list_remaining_features(context, part)
+    return page_context.render_claims(context, features) if len(features) >= MIN_FEATURE_ITEMS else ""
+
+
+def _find_introduced_features(material: LaunchMaterial) -> list[Mapping[str, Any]]:
+    """Return the list of the introduction that holds the features, as a whole."""
+    places = {
+        place for claim_id in material.list_group("key_features") for place in _list_places(material.claims[claim_id])
+    }
+    for section in document_text.list_sections(material, "introduction"):
+        for kind, group in groupby(section["parts"], key=lambda part: str(part["kind"])):
+            items = [part for part in group if part.get("claim_id") in material.claims]
+            listed = [part for part in items if places.intersection(_list_places(material.claims[part["claim_id"]]))]
+            if kind == "item" and len(listed) >= MIN_FEATURE_ITEMS:
+                return items
+    return []
 
 
 def _render_requirements(context: PageContext) -> str:
@@ -227,7 +295,9 @@ def _render_requirements(context: PageContext) -> str:
         part["claim_id"]
         for section in sections
         for part in section["parts"]
-        if "claim_id" in part and _is_repeated(str(material.claims.get(part["claim_id"], {}).get("claim_text")), claims)
+        if "claim_id" in part
+        and (text := str(material.claims.get(part["claim_id"], {}).get("claim_text", "")))
+        and (_is_repeated(text, claims) or not _REQUIREMENT_PATTERN.search(text))
     ]
     notes = document_text.render_statements(material, sections, excluded_ids=excluded_ids)
     return "\n\n".join(filter(None, [claims, notes]))
@@ -295,6 +365,7 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
     "LIMITATIONS": _render_limitations,
     "CONFIGURATION": lambda context: _render_topic(context, "configuration"),
     "TROUBLESHOOTING": lambda context: _render_topic(context, "troubleshooting"),
+    "QUESTIONS": lambda context: _render_topic(context, "questions"),
     "COMMAND_LINE": command_text.render_commands,
     "INSTALL_COMMANDS": _render_install,
     "IMPORT": _render_import,
@@ -311,10 +382,15 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
     "SUBJECT_LEAD": _render_subject_lead,
     "SUBJECT_CODE": _render_subject_code,
     "SUBJECT_SYMBOLS": _render_subject_symbols,
+    "SUBJECT_NAMES": _list_subject_names,
     "SUBJECT_CLASSES": lambda context: _render_subject_part(context, "classes"),
     "SUBJECT_FUNCTIONS": lambda context: _render_subject_part(context, "functions"),
     "SUBJECT_ERRORS": lambda context: _render_subject_part(context, "errors"),
     "SUBJECT_CONSTANTS": lambda context: _render_subject_part(context, "constants"),
+    "API_CLASSES_TITLE": lambda context: api_overview.title_classes(_list_api_symbols(context, "class")),
+    "SUBJECT_CLASSES_TITLE": lambda context: api_overview.title_classes(
+        [symbol for symbol in (context.subject.symbols if context.subject else ()) if symbol.get("kind") == "class"]
+    ),
     "API_CLASSES": lambda context: _render_api_part(context, "classes"),
     "API_FUNCTIONS": lambda context: _render_api_part(context, "functions"),
     "API_ERRORS": lambda context: _render_api_part(context, "errors"),

@@ -171,7 +171,7 @@ def build_catalogue(
     }
     candidates: list[SnippetCandidate] = [
         *_iter_examples(tree, facts, inventory["example_paths"]),
-        *_iter_fences(tree, inventory["doc_entrypoint_details"]),
+        *_iter_fences(tree, inventory["doc_entrypoint_details"], language, product["import_names"]),
         *_iter_docstrings(tree, facts),
         *_iter_doc_examples(tree, facts, language),
     ]
@@ -227,13 +227,16 @@ def _iter_examples(tree: CheckoutTree, facts: Mapping[str, Any], paths: Sequence
             yield SnippetCandidate("example", language, normalize_code(text), path, 1, end, titles.get(path, ""))
 
 
-def _iter_fences(tree: CheckoutTree, entries: Sequence[Mapping[str, str]]) -> Iterator[SnippetCandidate]:
+def _iter_fences(
+    tree: CheckoutTree, entries: Sequence[Mapping[str, str]], language: str, import_names: Sequence[str]
+) -> Iterator[SnippetCandidate]:
     ranked = sorted(
         entries, key=lambda doc_entry: (not document_claims.is_readme(doc_entry["path"]), doc_entry["path"])
     )
     for entry in ranked:
         if entry["doc_type"] in _DOCUMENT_TYPES:
-            for block in documents.read_blocks(tree, entry["path"]):
+            blocks = documents.read_blocks(tree, entry["path"])
+            for block in document_claims.infer_code_languages(blocks, language, import_names):
                 if block.kind == "code" and (candidate := _read_fence(block)):
                     yield candidate
 

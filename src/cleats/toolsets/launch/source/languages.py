@@ -17,7 +17,7 @@ from cleats.toolsets.launch.source.manifests import dotnet, npm, pyproject, setu
 from cleats.toolsets.launch.source.manifests import go as go_manifest
 from cleats.toolsets.launch.source.manifests import java as java_manifest
 from cleats.toolsets.launch.source.manifests import rust as rust_manifest
-from cleats.toolsets.launch.source.manifests.model import PackageManifest
+from cleats.toolsets.launch.source.manifests.model import PackageManifest, fill_gaps
 
 ManifestReader: TypeAlias = Callable[[CheckoutTree], PackageManifest | None]
 SurfaceReader: TypeAlias = Callable[[CheckoutTree, PackageManifest], ApiSurface]
@@ -47,7 +47,7 @@ def find_workspace_member(
         if slash and file == name and path.count("/") <= 3 and classify_path(path) in ("source", "other"):
             member = reader(tree, path)
             if member and member.name and not member.private:
-                size = sum(tree.file_size(item) for item in tree.paths_below(folder))
+                size = sum(tree.file_size(item) for item in tree.paths_below(folder) if classify_path(item) == "source")
                 members[path.count("/"), -size, path] = member
     return members[min(members)] if members else None
 
@@ -65,7 +65,8 @@ def _read_maven(tree: CheckoutTree) -> PackageManifest | None:
     top = java_manifest.read_pom(tree)
     if top and not top.private:
         return top
-    return find_workspace_member(tree, "pom.xml", java_manifest.read_pom) or top
+    member = find_workspace_member(tree, "pom.xml", java_manifest.read_pom)
+    return fill_gaps(member, top, "description", "licence", "title") if member and top else member or top
 
 
 LANGUAGES: Final = (

@@ -97,7 +97,7 @@ def _iter_warning_sentences(lines: list[str], line: int) -> Iterator[DocNote]:
 def _format_note(text: str) -> str:
     sentences = english.split_sentences(_strip_doc_markup(text))[:MAX_NOTE_SENTENCES]
     usable = [sentence for sentence in sentences if english.is_quotable(f"{sentence.rstrip('.:')}.")]
-    note = " ".join(f"{sentence.rstrip('.')}." for sentence in usable)
+    note = " ".join(f"{sentence.rstrip('.:')}." for sentence in usable)
     first_word = note.partition(" ")[0]
     return f"{note[:1].upper()}{note[1:]}" if first_word.isalpha() else note
 

@@ -58,6 +58,7 @@ _NAMING_TAG_PATTERN: Final = re.compile(
 _DESCRIPTION_PATTERN: Final = re.compile(r"@description\s+(.+?)(?=\n\s*\n|\n\s*@|\Z)", re.DOTALL)
 _DIRECTIVE_PATTERN: Final = re.compile(r"\s*(?:eslint|oxlint|tslint|@ts-|istanbul|c8|v8|biome|prettier)[-\w]*\b")
 _TAG_PATTERN: Final = re.compile(r"^\s*@\w+", re.MULTILINE)
+_PROPERTY_PATTERN: Final = re.compile(r"(?:readonly\s+)?([A-Za-z_$][\w$]*)\??\s*:")
 _CLASS_MEMBER_KINDS: Final = ("method", "property")
 
 
@@ -167,6 +168,37 @@ class _PackageReader:
         line = text.count("\n", 0, match.start()) + 1
         return Declaration("constant", name, path, line, line, name, [], "", line, "public", [], [])
 
+    def _list_properties(self, owner: Declaration, known_names: set[str]) -> list[Declaration]:
+        """Return the properties in the body of a type, which the analysis lists only if their value is a function."""
+        lines = (self.tree.read_text(owner.path) or "").split("\n")
+        properties: list[Declaration] = []
+        doc_lines: list[str] = []
+        depth = open_calls = doc_line = 0
+        in_comment = False
+        for number, line in enumerate(lines[owner.line - 1 :], start=owner.line):
+            text = line.strip()
+            if in_comment or text.startswith("/**"):
+                doc_lines, doc_line = (doc_lines, doc_line) if in_comment else ([], number)
+                doc_lines.append(text.removeprefix("/**").removesuffix("*/").removeprefix("* ").strip("* "))
+                in_comment = "*/" not in text
+                continue
+            match = _PROPERTY_PATTERN.match(text) if depth == 1 and not open_calls else None
+            if match and match[1] not in known_names and not match[1].startswith("_"):
+                doc = "\n".join(doc_lines).strip("\n")
+                start = doc_line + (not doc_lines[0]) if doc else number
+                qualified_name = f"{owner.name}.{match[1]}"
+                properties.append(
+                    Declaration(
+                        "property", qualified_name, owner.path, number, number, match[1], [], doc, start, "", [], []
+                    )
+                )
+            doc_lines = [] if text else doc_lines
+            depth += text.count("{") - text.count("}")
+            open_calls += text.count("(") - text.count(")")
+            if depth <= 0 and open_calls <= 0 and (number > owner.line or text.endswith((";", "}"))):
+                break
+        return properties
+
     def _name_default(self, declaration: Declaration) -> str:
         """Return the name for a default export: its own, else that of the package in camel case."""
         if declaration.own_name not in ("", "default"):
@@ -182,6 +214,8 @@ class _PackageReader:
                 if item.owner == declaration.name and item.visibility in ("", "public")
                 if item.own_name.isidentifier() and not item.own_name.startswith("_")
             ]
+            if declaration.kind in ("type", "interface"):
+                inner = [*inner, *self._list_properties(declaration, {item.own_name for item in inner})]
             members = make_members((item for item in inner if item.kind in _CLASS_MEMBER_KINDS), name, clean_doc)
             maker = next((item for item in inner if item.kind == "constructor"), None)
             return make_symbol(declaration, name, "class", clean_doc, members=members, maker=maker)
@@ -224,7 +258,7 @@ def _resolve_import(tree: CheckoutTree, path: str, source: str) -> str:
 
 def clean_doc(doc: str, _name: str) -> str:
     """Return the description of a JSDoc comment, with links as code."""
-    if _DIRECTIVE_PATTERN.match(doc):
+    if _DIRECTIVE_PATTERN.match(doc) or doc[:1].islower():  # a remark between developers, not documentation
         return ""
     description = _DESCRIPTION_PATTERN.search(doc)
     text = description[1] if description else _TAG_PATTERN.split(_NAMING_TAG_PATTERN.sub("", doc), maxsplit=1)[0]

@@ -30,6 +30,8 @@ class Symbol:
     doc: str = ""
     doc_line: int = 0
     doc_end: int = 0
+    doc_path: str = ""
+    """The document that states the purpose; empty if the source does."""
     maker: tuple[int, int] = (0, 0)
     """The lines of the constructor of a class, which holds its parameters."""
     deprecated: bool = False

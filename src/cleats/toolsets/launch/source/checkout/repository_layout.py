@@ -90,6 +90,13 @@ def classify_path(path: str) -> str:
     return "source" if detect_file_language(path) else "other"
 
 
+def is_example_of_tests(path: str) -> bool:
+    """Return whether a file is a program in an example folder of the tests, not a test itself."""
+    folders = {part.lower() for part in PurePosixPath(path).parts[:-1]}
+    is_test = _TEST_FILE_PATTERN.search(path) or re.search(r"tests?$", PurePosixPath(path).stem, re.IGNORECASE)
+    return bool(folders & EXAMPLE_FOLDERS) and bool(folders & TEST_FOLDERS) and not is_test
+
+
 def find_roots(tree: CheckoutTree) -> RepositoryRoots:
     """Return the roots of a checkout."""
     roots_by_kind: dict[str, set[str]] = {"source": set(), "test": set(), "doc": set(), "example": set()}

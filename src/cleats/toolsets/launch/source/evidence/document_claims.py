@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -171,6 +171,21 @@ def detect_block_language(block: Block) -> str:
     if re.match(r"(from [\w.]+ import \w|import [\w.]+$)", first):
         return "python"
     return declared
+
+
+def infer_code_languages(blocks: list[Block], language: str, import_names: Iterable[str]) -> list[Block]:
+    """Return blocks in which unlabelled code that calls the package has the language of the product."""
+    modules = "|".join(re.escape(re.split(r"[/:]", name)[-1]) for name in import_names if name)
+    call_pattern = re.compile(rf"(?<![\w./-])(?:{modules})(?:\.|::)[\w.:]+\(")
+    return [
+        replace(block, language=language)
+        if modules
+        and block.kind == "code"
+        and detect_block_language(block) == "unknown"
+        and call_pattern.search(block.text)
+        else block
+        for block in blocks
+    ]
 
 
 def _is_product_title(title: str, subject: ProductSubject) -> bool:

@@ -16,14 +16,14 @@ from cleats.toolsets.launch.source.evidence.document_claims import clean_title, 
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
 from cleats.toolsets.launch.source.text import code_blocks, english
 from cleats.toolsets.launch.source.text.documents import Block
-from cleats.toolsets.launch.source.text.sentences import ProductSubject
+from cleats.toolsets.launch.source.text.sentences import ProductSubject, has_product_subject, strip_merits
 
-_TOPICS: Final = "command_line task unrelated troubleshooting install configuration limits features"
-_TOPIC_PATTERNS: Final = {topic: english.load_pattern(f"{topic}_section") for topic in _TOPICS.split()}
+_TOPICS: Final = "command_line task unrelated questions troubleshooting install configuration limits features"
+TOPIC_PATTERNS: Final = {topic: english.load_pattern(f"{topic}_section") for topic in _TOPICS.split()}
 """Patterns of headings by topic; the first that matches decides, and a section without one is a task."""
 
 _WARNING_PATTERN: Final = english.load_expression("warning")
-_REFERRING_START_PATTERN: Final = english.load_expression("referring_start")
+REFERRING_START_PATTERN: Final = english.load_expression("referring_start")
 _DEVELOPER_COMMAND_PATTERN: Final = re.compile(
     r"^\s*(?:\./|scripts/|git |make\b|tox\b|nox\b|pytest\b|pre-commit\b"
     r"|python3? (?:setup\.py|-m (?:pytest|build|tox)))",
@@ -36,8 +36,21 @@ _COUNTED_LEAD_PATTERN: Final = english.load_expression("counted_lead")
 
 _DOCUMENT_WORD_PATTERN: Final = re.compile(r"\s+(?:documentation|docs|manual|user guide)$", re.IGNORECASE)
 
-_SIGNATURE_PATTERN: Final = re.compile(r"\w\(")
-"""A heading that is a call."""
+_QUOTATION_PATTERN: Final = re.compile('[\u2018\u201c"]([^\u2018\u2019\u201c\u201d"]+)[\u2019\u201d"]')
+_PICTOGRAM_PATTERN: Final = re.compile("^[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff\\s]+")
+_WHAT_IS_PATTERN: Final = re.compile(r"(?:what is|about) (.+?)\??", re.IGNORECASE)
+_PROJECT_PATTERN: Final = english.load_pattern("project_section")
+_MERIT_PATTERN: Final = english.load_expression("merit")
+"""A comparison with other products, or a sentence about the product without its name."""
+
+_SIGNATURE_PATTERN: Final = re.compile(r"\w\(|^\w+(?:\.\w+)+$")
+"""A heading that is a call or the name of a member."""
+
+_TRAILING_CODE_PATTERN: Final = re.compile(r"(?<=[a-z])(?<!\bof)(?<!\bwith)(?<!\busing)(?<!\bto)(?: +`[^`]*`)+$")
+"""Code that a heading shows as an example of what it names."""
+
+MIN_LEAD_WORDS: Final = 3
+"""Words of a sentence that leads to a list."""
 
 MAX_SECTIONS: Final = 60
 """Sections read at most; more would be a book, which the repository already has."""
@@ -90,6 +103,8 @@ class SectionReader:
     subject: ProductSubject
     sections: dict[str, DocumentSection] = field(default_factory=dict)
     claimed_texts: set[str] = field(default_factory=set)
+    praises_product: bool = True
+    """True in an introduction and in a list of features, where a merit is a promise and not an explanation."""
 
     def read_document(self, blocks: Iterable[Block]) -> None:
         """Add the sections of a document."""
@@ -138,30 +153,36 @@ class SectionReader:
         """Return whether a section only introduces a document, as `Kettle Documentation` does."""
         name = _DOCUMENT_WORD_PATTERN.sub("", section.title)
         has_code = any(part.kind == "code" for part in section.parts)
-        return section.level == 0 and self.subject.is_named_by(name) and not has_code
+        is_title = section.level == 0 and self.subject.is_named_by(name)
+        question = _WHAT_IS_PATTERN.fullmatch(section.title)
+        return (is_title or bool(question and self.subject.is_named_by(question[1]))) and not has_code
 
     def _open_section(self, heading: Block) -> DocumentSection | None:
         title = clean_heading(heading.text)
         level = len(heading.section)
         topic = self._find_topic(title, heading.section, level)
+        self.praises_product = topic in ("introduction", "features")
         section_id = slugify_title(title)
         if not section_id or topic == "unrelated" or len(self.sections) >= MAX_SECTIONS:
             return None
-        if section_id in self.sections:
+        if section_id in self.sections and self.sections[section_id].parts:
             section_id = slugify_title(f"{clean_heading(heading.section[-1])} {title}") if heading.section else ""
-        if not section_id or section_id in self.sections:
+        if not section_id or (section_id in self.sections and self.sections[section_id].parts):
             return None
         section = DocumentSection(section_id, title, topic, heading.path, level, heading.section)
         self.sections[section_id] = section
         return section
 
     def _find_topic(self, title: str, above: tuple[str, ...], level: int) -> str:
-        if not self.sections and level == 0:
+        if level == 0 and not any(section.parts for section in self.sections.values()):
             return "introduction"
-        for heading in (title, *above[:0:-1]):  # the heading itself decides, then those above it, not the title
+        # The heading itself decides, then those above it, not the title.
+        for depth, heading in zip(range(max(level, 1), 0, -1), (title, *above[:0:-1]), strict=False):
+            if depth == 1 and _PROJECT_PATTERN.search(heading):
+                return "unrelated"
             if _SIGNATURE_PATTERN.search(heading):
                 continue  # `limit(fn, ...options)` is about neither limits nor options
-            for topic, pattern in _TOPIC_PATTERNS.items():
+            for topic, pattern in TOPIC_PATTERNS.items():
                 if pattern.search(heading):
                     return topic
         return "task"
@@ -175,9 +196,11 @@ class SectionReader:
         if lost_count * 2 > len(items):
             return False
         lead_sentence = next(reversed(english.split_sentences(lead)), "")
-        if not lead_sentence.endswith(":"):
-            return True
+        if len(lead_sentence.split()) < MIN_LEAD_WORDS:
+            return True  # no sentence, but a heading such as `Features:`
         is_lead_lost = not self._is_usable(lead_sentence, is_item=False)
+        if not lead_sentence.endswith(":") and ":" not in lead_sentence:
+            return True
         has_fragments = any(not text.endswith((".", "?")) for text in texts if text)
         is_counted = bool(_COUNTED_LEAD_PATTERN.search(lead_sentence))
         return not (is_lead_lost and has_fragments) and not (lost_count and is_counted)
@@ -208,16 +231,19 @@ class SectionReader:
             is_whole = text.endswith((".", "?", ":"))
             sentences = english.split_sentences(text) if is_whole else [text]
         else:
-            sentences = english.split_sentences(block.text)
+            text = _PICTOGRAM_PATTERN.sub("", block.text)
+            sentences = [english.address_reader(item) for item in english.split_sentences(text)]
             if sentences and not sentences[-1].endswith((".", "?", ":", "!")):
                 return []  # a caption or a label, not a sentence
         kept: list[str] = []
         was_dropped = False
         for sentence in sentences:
-            refers_to_lost = was_dropped and _REFERRING_START_PATTERN.match(sentence)
-            was_dropped = bool(refers_to_lost) or not self._is_usable(sentence, is_item=block.kind == "item")
+            refers_to_lost = was_dropped and REFERRING_START_PATTERN.match(sentence)
+            is_usable = self._is_usable(sentence, is_item=block.kind == "item")
+            text = sentence if is_usable else strip_merits(sentence) if self.praises_product else ""
+            was_dropped = bool(refers_to_lost) or not (text and self._is_usable(text, is_item=block.kind == "item"))
             if not was_dropped:
-                kept.append(sentence)
+                kept.append(text)
         leads = kept[-1:] if kept and kept[-1].endswith(":") and block.kind != "item" else []
         body = kept[: len(kept) - len(leads)]
         texts = [*([" ".join(body)] if body else []), *leads]
@@ -226,19 +252,23 @@ class SectionReader:
 
     def _is_usable(self, sentence: str, *, is_item: bool) -> bool:
         ending = "." if is_item and not sentence.endswith((".", "?", ":")) else ""
-        is_guess = english.is_speculative(sentence) and "should" not in sentence
-        if is_guess or not english.is_quotable(f"{sentence}{ending}", is_item=is_item):
+        if english.is_promise(sentence) or not english.is_quotable(f"{sentence}{ending}", is_item=is_item):
             return False
         if _WARNING_PATTERN.search(sentence):
             return True
-        return not english.is_unproven(sentence) and not english.is_strong_praise(sentence)
+        return not self._is_unproven_merit(sentence) and not english.is_strong_praise(sentence)
+
+    def _is_unproven_merit(self, sentence: str) -> bool:
+        """Return whether a sentence says how fast or safe the product is, not how something works."""
+        is_about_product = has_product_subject(sentence, self.subject) or bool(_MERIT_PATTERN.search(sentence))
+        return english.is_unproven(sentence) and (self.praises_product or is_about_product)
 
     def _claim(self, text: str, block: Block) -> str:
         self.claimed_texts.add(text)
         is_readme = "/" not in block.path
         citation = Citation.of_block(block, "readme_technical" if is_readme else "implementation_doc")
-        # A warning is quoted as it is written, so nothing is inferred.
-        is_fact = True if _WARNING_PATTERN.search(text) else None
+        # A warning or an explanation is quoted as it is written, so nothing is inferred.
+        is_fact = True if _WARNING_PATTERN.search(text) or not self.praises_product else None
         return self.ledger.add(text, "other", [citation], is_fact=is_fact)
 
 
@@ -246,7 +276,8 @@ def clean_heading(text: str) -> str:
     """Return a heading as a page can use it, also a question; "" for one that is code or in another script."""
     name, mark, rest = text.partition(" --- ")
     question = (rest if mark and "." in name else text).rstrip(" ?")  # `package.module --- What it is for`
-    title = clean_title(question)
+    bare = _TRAILING_CODE_PATTERN.sub("", question)
+    title = clean_title(_QUOTATION_PATTERN.sub(r"\1", bare if re.search("[ -]", bare) else question))
     return f"{title}?" if title and text.rstrip().endswith("?") else title
 
 

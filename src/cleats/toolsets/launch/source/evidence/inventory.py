@@ -203,14 +203,22 @@ def find_doc_entrypoints(
 
 
 def find_example_paths(tree: CheckoutTree, scope: IngestionScope = FULL_SCOPE) -> list[str]:
-    """Return the files in example folders that are code or documents about it."""
-    return [
+    """Return the files in example folders that are code or documents about it.
+
+    If there are none, programs in the example folders of tests are examples, but not the tests themselves.
+    """
+    candidates = [
         path
         for path in tree.paths
-        if (repository_layout.classify_path(path) == "example" or is_below(path, scope.examples))
-        and (repository_layout.detect_file_language(path) or PurePosixPath(path).suffix in (".md", ".ipynb"))
-        and PurePosixPath(path).name != "__init__.py"
+        if repository_layout.detect_file_language(path) or PurePosixPath(path).suffix in (".md", ".ipynb")
+        if PurePosixPath(path).name != "__init__.py"
     ]
+    chosen = [
+        path
+        for path in candidates
+        if repository_layout.classify_path(path) == "example" or is_below(path, scope.examples)
+    ]
+    return chosen or [path for path in candidates if repository_layout.is_example_of_tests(path)]
 
 
 def find_phantom_paths(tree: CheckoutTree, documents: list[str]) -> list[Mapping[str, Any]]:

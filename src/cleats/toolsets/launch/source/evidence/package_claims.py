@@ -76,8 +76,8 @@ class PackageClaimWriter:
         if requirement is None:
             return ""
         if self.manifest.ecosystem == "nuget":
-            frameworks = " and ".join(f"`{framework}`" for framework in requirement.value.split(";") if framework)
-            text = f"{self.product} targets {frameworks}."
+            frameworks = [f"`{framework}`" for framework in requirement.value.split(";") if framework]
+            text = f"{self.product} targets {_join_words(frameworks)}."
         elif self.manifest.ecosystem == "source":
             text = f"{self.product} is built with {requirement.value}."
         elif plain := re.fullmatch(r">=\s*v?([\d.]+)", requirement.value):
@@ -140,7 +140,7 @@ class PackageClaimWriter:
             citations.append(Citation(symbol.path, *symbol.maker, "source_code"))
         if symbol.doc:
             end = max(symbol.doc_line, symbol.doc_end)
-            citations.append(Citation(symbol.path, symbol.doc_line, end, "api_doc"))
+            citations.append(Citation(symbol.doc_path or symbol.path, symbol.doc_line, end, "api_doc"))
         text = public_names.describe_symbol(symbol, self.product) or public_names.quote_purpose(symbol)
         is_member = symbol.kind in ("method", "property")
         owner = f"`{symbol.name.rpartition('.')[0]}`" if is_member else self.product

@@ -10,7 +10,8 @@ from cleats.toolsets.launch.source.api import python
 from cleats.toolsets.launch.source.api.public_names import ApiSurface
 from cleats.toolsets.launch.source.checkout.repository_layout import RepositoryRoots
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.evidence.document_claims import is_readme
+from cleats.toolsets.launch.source.evidence.document_claims import infer_code_languages, is_readme
+from cleats.toolsets.launch.source.evidence.documented_names import add_documented_purposes
 from cleats.toolsets.launch.source.evidence.install_claims import Distribution, build_distribution
 from cleats.toolsets.launch.source.languages import (
     FAMILY_BY_PLATFORM,
@@ -38,6 +39,9 @@ _UNRELATED_PATH_PATTERN: Final = re.compile(
     re.IGNORECASE,
 )
 """Documents that are about the project or its API, not about how to use it."""
+
+MIN_TITLE_LETTERS: Final = 4
+"""Letters from which the title in a manifest is recognised in the name of its package."""
 
 MAX_TASK_DOCUMENTS: Final = 15
 """Documents read for tasks besides the readme and the guides."""
@@ -88,13 +92,13 @@ class RepositorySources:
         """The readme and the documents about the whole product, not nested indexes, in order."""
         top_folders = {"", *(f"{root}{part}" for root in self.roots.doc for part in ("", "/source", "/src"))}
         paths = [path for path in self.inventory["doc_entrypoints"] if path.rpartition("/")[0] in top_folders]
-        return {path: read_blocks(self.tree, path) for path in paths if _OVERVIEW_PATH_PATTERN.search(path)}
+        return {path: self._read_document(path) for path in paths if _OVERVIEW_PATH_PATTERN.search(path)}
 
     @cached_property
     def guides(self) -> dict[str, list[Block]]:
         """Guides for beginners, which complement the documents in `blocks`."""
         paths = [path for path in self.inventory["doc_entrypoints"] if _GUIDE_PATH_PATTERN.search(path)]
-        return {path: read_blocks(self.tree, path) for path in paths if path not in self.blocks}
+        return {path: self._read_document(path) for path in paths if path not in self.blocks}
 
     @cached_property
     def task_documents(self) -> dict[str, list[Block]]:
@@ -103,12 +107,36 @@ class RepositorySources:
         others = [
             path
             for path in self.inventory["doc_entrypoints"]
-            if "/" in path and path not in known and not _UNRELATED_PATH_PATTERN.search(path)
+            if path not in known and not _UNRELATED_PATH_PATTERN.search(path) and self._is_linked(path)
         ]
-        return known | {path: read_blocks(self.tree, path) for path in others[:MAX_TASK_DOCUMENTS]}
+        others.sort(key=self._find_mention)
+        return known | {path: self._read_document(path) for path in others[:MAX_TASK_DOCUMENTS]}
+
+    def _find_mention(self, path: str) -> int:
+        """Return where the overviews name a document first, so that documents are read in the order of their index."""
+        stem = re.escape(path.rpartition("/")[2].rpartition(".")[0])
+        match = re.search(rf"(?m)(?:^|[\s(<`/]){stem}(?:\.\w+|\.html)?(?:[)>`#\s]|$)", self._overview_text)
+        return match.start() if match else len(self._overview_text)
+
+    @cached_property
+    def _overview_text(self) -> str:
+        return "\n".join(self.tree.read_text(path) or "" for path in self.blocks)
+
+    def _read_document(self, path: str) -> list[Block]:
+        names = [module.value for module in self.distribution.imports] if self.distribution else []
+        return infer_code_languages(read_blocks(self.tree, path), self.language, names)
+
+    def _is_linked(self, path: str) -> bool:
+        """Return whether a document is in a folder of documents, or the readme at the top links to it."""
+        readmes = (self.tree.read_text(name) or "" for name in self.blocks if is_readme(name))
+        return "/" in path or any(re.search(rf"[(<./]{re.escape(path)}[)#>]", text) for text in readmes)
 
     @cached_property
     def surface(self) -> ApiSurface:
+        """The public names, with what the source or else a document says about each."""
+        return add_documented_purposes(self._read_surface(), self.task_documents.values())
+
+    def _read_surface(self) -> ApiSurface:
         if self.distribution is None or self.manifest is None:
             return ApiSurface()
         if self.manifest.ecosystem == "pip":
@@ -122,10 +150,12 @@ class RepositorySources:
         declared = self.manifest.name if self.manifest else None
         package = declared.value if declared else str(self.config.get("product_slug") or "")
         imports = [module.value for module in self.distribution.imports] if self.distribution else []
-        readme_heads = [block for path, blocks in self.blocks.items() if is_readme(path) for block in blocks[:5]]
-        title = next((block.text for block in readme_heads if block.kind == "heading"), "")
+        documents = sorted(self.blocks.items(), key=lambda item: not is_readme(item[0]))
+        heads = (block for _, blocks in documents for block in blocks[:5] if block.kind == "heading")
+        title = next((block.text for block in heads), "")
         short_name = _shorten_package_name(package, self.manifest.ecosystem if self.manifest else "")
-        name = str(self.config.get("product_name") or "") or _choose_name(title, short_name)
+        declared_title = self.manifest.title.value if self.manifest and self.manifest.title else ""
+        name = str(self.config.get("product_name") or "") or _choose_name(title, short_name, declared_title)
         names = [name, package, short_name, *imports]
         # A heading that names the product: `python-tabulate`, but not `Quick start`.
         letters, own_letters = _strip_to_letters(title), filter(None, map(_strip_to_letters, names))
@@ -143,10 +173,12 @@ def _shorten_package_name(package: str, ecosystem: str) -> str:
     return package.rpartition(":")[2] if ecosystem == "maven" else package
 
 
-def _choose_name(title: str, package: str) -> str:
-    """Return the name of the product as its readme spells it in the title, else that of the package."""
-    is_same = bool(package) and _strip_to_letters(title) == _strip_to_letters(package)
-    return title.strip("`") if is_same else package
+def _choose_name(title: str, package: str, declared_title: str = "") -> str:
+    """Return the name of the product as its readme spells it in the title, else that of the manifest or the package."""
+    letters, declared_letters = _strip_to_letters(package), _strip_to_letters(declared_title)
+    if package and _strip_to_letters(title) == letters:
+        return title.strip("`")
+    return declared_title if len(declared_letters) >= MIN_TITLE_LETTERS and declared_letters in letters else package
 
 
 def _strip_to_letters(name: str) -> str:

@@ -1,5 +1,6 @@
 """The manifest of Go modules."""
 
+from cleats.toolsets.launch.source.checkout.repository_layout import classify_path
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.manifests.model import ManifestFile, PackageManifest
 
@@ -10,11 +11,16 @@ def read_go(tree: CheckoutTree, path: str = "go.mod") -> PackageManifest | None:
     name = file.find(r"^module\s+(\S+)")
     if name is None:
         return None
+    required = file.find_all(r"^(?:require)?\s+([\w.-]+\.[\w./-]+)\s+v\S+(?!\S|\s*// indirect)", line_group=1)
+    code = [
+        tree.read_text(item) or "" for item in tree.paths if item.endswith(".go") and classify_path(item) == "source"
+    ]
     return PackageManifest(
         ecosystem="go",
         path=path,
         name=name,
         requires=file.find(r"^go\s+([\d.]+)", prefix=">=", line_pattern=r"^go\s"),
-        dependencies=file.find_all(r"^(?:require)?\s+([\w.-]+\.[\w./-]+)\s+v\S+(?!\S|\s*// indirect)", line_group=1),
+        # A `go.mod` names the modules of tests, too.
+        dependencies=tuple(item for item in required if any(f'"{item.value}' in text for text in code)),
         imports=(name,),
     )

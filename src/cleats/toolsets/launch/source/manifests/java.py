@@ -48,6 +48,7 @@ def read_pom(tree: CheckoutTree, path: str = "pom.xml") -> PackageManifest | Non
         path=path,
         name=LocatedValue(f"{group.value}:{artifact.value}", path, artifact.line),
         version=version,
+        title=find_value("name"),
         licence=find_value("licenses", "license", "name"),
         description=find_value("description"),
         requires=_find_java_version(property_values, root, path),

@@ -32,6 +32,8 @@ class PackageManifest:
     path: str
     name: LocatedValue | None = None
     version: LocatedValue | None = None
+    title: LocatedValue | None = None
+    """The name for readers, where the manifest has one besides that of the package."""
     licence: LocatedValue | None = None
     """As the manifest writes it."""
     description: LocatedValue | None = None

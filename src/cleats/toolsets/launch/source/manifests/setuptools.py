@@ -11,11 +11,20 @@ from typing import Any
 
 from cleats.toolsets.launch.source.checkout.safe_parsing import as_mapping, as_texts, parse_python
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import LocatedValue, PackageManifest, fill_gaps, find_pattern_line
+from cleats.toolsets.launch.source.manifests.model import (
+    LocatedValue,
+    ManifestFile,
+    PackageManifest,
+    fill_gaps,
+    find_pattern_line,
+)
 from cleats.toolsets.launch.source.manifests.pyproject import find_version_at, find_version_in_file, read_version_file
 
 _SETUP_CFG_PATH = "setup.cfg"
 _SETUP_PY_PATH = "setup.py"
+_METADATA_PATH_PATTERN = re.compile(r"^(?:src/)?\w+/(?:__(?:version|about|init|pkginfo|meta|metadata)__|_version)\.py$")
+"""Files that assign the metadata of a package, which `setup.py` then executes or reads."""
+
 _SHARED_FIELDS = (
     *("version", "licence", "description", "requires", "dependencies"),
     *("optional", "commands", "classifiers", "imports"),
@@ -103,6 +112,7 @@ def _resolve_cfg_version(tree: CheckoutTree, declared: LocatedValue | None) -> L
 
 @dataclass(frozen=True)
 class _SetupCall:
+    tree: CheckoutTree
     module: ast.Module
     arguments: Mapping[str, ast.expr]
     is_complete: bool
@@ -123,12 +133,25 @@ class _SetupCall:
 
     def find_field(self, *keys: str) -> LocatedValue | None:
         for key in keys:
+            if value := self._find_metadata(self.arguments.get(key)):
+                return value
             if isinstance(text := self.evaluate(key), str) and text:
                 node = self.arguments[key]
                 # For a name, the line where it is assigned.
                 assigned = _find_assigned_value(self.module, node.id) if isinstance(node, ast.Name) else None
                 return LocatedValue(text, _SETUP_PY_PATH, (assigned or node).lineno)
         return None
+
+    def _find_metadata(self, node: ast.expr | None) -> LocatedValue | None:
+        """Return the value of `about["__title__"]`, which a file such as `__version__.py` of the package assigns."""
+        key = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+        if not isinstance(key, str) or not re.fullmatch(r"__\w+__", key):
+            return None
+        paths = [path for path in self.tree.paths if _METADATA_PATH_PATTERN.search(path)]
+        pattern = rf"""^{key}\s*=\s*["']([^"'\n]+)["']"""
+        found = (ManifestFile.load(self.tree, path, "source_code").find(pattern) for path in paths)
+        values = [value for value in found if value]
+        return values[0] if len({value.value for value in values}) == 1 else None
 
     def list_items(self, key: str) -> Values | None:
         if key not in self.arguments:
@@ -140,6 +163,8 @@ class _SetupCall:
     def locate_items(self, key: str, items: list[str]) -> Values:
         """Return texts with the lines that they have in an argument."""
         node = self.arguments[key]
+        assigned = _find_assigned_value(self.module, node.id) if isinstance(node, ast.Name) else None
+        node = assigned or node
         lines = {
             inner.value: inner.lineno
             for inner in ast.walk(node)
@@ -153,7 +178,7 @@ def _read_setup_py(tree: CheckoutTree) -> PackageManifest | None:
     call = next((node for node in ast.walk(module) if _is_setup_call(node)), None) if module else None
     if module is None or not isinstance(call, ast.Call):
         return None
-    setup = _SetupCall(module, *_collect_arguments(call, module))
+    setup = _SetupCall(tree, module, *_collect_arguments(call, module))
     extras = setup.arguments.get("extras_require", call)
     scripts = as_texts(as_mapping(setup.evaluate("entry_points")).get("console_scripts"))
     return _build_manifest(

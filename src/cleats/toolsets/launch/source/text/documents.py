@@ -31,6 +31,7 @@ _ROLE_PATTERN: Final = re.compile(
 )
 """The colon after the name of a role is often forgotten; a dot before a class is a search marker of Sphinx."""
 _NUMBERED_ROLE_PATTERN: Final = re.compile(r":(rfc|pep):`(\d+)[^`<]*`", re.IGNORECASE)
+_DOCUMENT_ROLE_PATTERN: Final = re.compile(r":doc:`(?:[^`<>]*/)?([\w-]+)`")
 _CLASS_SUBSTITUTION_PATTERN: Final = re.compile(r"(?<=[a-z] )\|([A-Z]\w*[a-z]\w*)\|(?!_)")
 _LINK_PATTERN: Final = re.compile(r"`([^`<]+?)\s*<[^>]*>`__?")
 _LITERAL_PATTERN: Final = re.compile(r"``(.+?)``")
@@ -279,6 +280,7 @@ def strip_inline_markup(text: str) -> str:
     text = _CLASS_SUBSTITUTION_PATTERN.sub(r"`\1`", text)  # a class inside a sentence; others are badges and versions
     text = re.sub(r"\|[^|\s][^|]*\|_?", "", text)
     text = _NUMBERED_ROLE_PATTERN.sub(lambda match: f"{match[1].upper()} {match[2]}", text)
+    text = _DOCUMENT_ROLE_PATTERN.sub(r"\1", text)
     text = _ROLE_PATTERN.sub(r"`\1`", text)
     text = _LINK_PATTERN.sub(r"\1", text)
     text = _LITERAL_PATTERN.sub(r"`\1`", text)

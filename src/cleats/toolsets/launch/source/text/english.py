@@ -60,6 +60,12 @@ _PRAISE_PATTERN: Final = re.compile(rf"\b({'|'.join(sorted(load_words('praise'))
 _STRONG_PRAISE_PATTERN: Final = load_expression("strong_praise")
 _UNPROVEN_PATTERN: Final = load_pattern("unproven")
 _SPECULATION_PATTERN: Final = load_pattern("speculation")
+_PROMISE_PATTERN: Final = load_pattern("promise")
+_POINTER_PATTERN: Final = load_expression("pointer")
+_READER_INCLUDED_PATTERN: Final = load_expression("reader_included")
+_LOOK_BACK_PATTERN: Final = load_expression("look_back")
+_FIRST_PERSON_PATTERN: Final = re.compile(r"\b(?:we|us|ours?)\b", re.IGNORECASE)
+_FIRST_PERSON_WORDS: Final = {"we": "you", "us": "you", "our": "your", "ours": "yours"}
 _CHATTER_PATTERN: Final = load_pattern("chatter")
 _PERSONAL_PATTERN: Final = load_pattern("personal")
 _REMOVABLE_CLAIM_PATTERN: Final = load_expression("removable_claim")
@@ -139,6 +145,27 @@ def is_speculative(text: str) -> bool:
     return bool(_SPECULATION_PATTERN.search(_INLINE_CODE_PATTERN.sub("x", text)))
 
 
+def is_promise(text: str) -> bool:
+    """Return whether a text says what its authors plan, hope for or only guess."""
+    return bool(_PROMISE_PATTERN.search(_INLINE_CODE_PATTERN.sub("x", text)))
+
+
+def address_reader(sentence: str) -> str:
+    """Return a sentence of a tutorial without the author in it: `We can combine both` becomes `You can combine both`.
+
+    A reference in brackets, which leads out of the page, is left out.
+    """
+    text = re.sub(r"\s*\(see\b[^()]*\)", "", sentence, flags=re.IGNORECASE)
+    text = re.sub(r":\s+https?://\S+$", ".", _LOOK_BACK_PATTERN.sub("", text))
+    text = re.sub(r"\b[Pp]lease (?=(?:be aware|note|make sure|ensure|remember|keep|use)\b)", "", text)
+    if _READER_INCLUDED_PATTERN.search(text):
+        text = re.sub(r"\b[Ll]et's (?:also )?", "", text)
+        text = re.sub(
+            r"\b(?:we|us|ours?)\b", lambda match: _FIRST_PERSON_WORDS[match[0].lower()], text, flags=re.IGNORECASE
+        )
+    return text if text == sentence else text[:1].upper() + text[1:]
+
+
 def is_chatter(text: str) -> bool:
     """Return whether a text addresses its reader about the project or page, not the product."""
     return bool(_CHATTER_PATTERN.search(_INLINE_CODE_PATTERN.sub("x", text)))
@@ -169,6 +196,7 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
         and bare.count("[") == bare.count("]")
         and len(bare.split()) >= 2 - is_item
         and not _PERSONAL_PATTERN.search(bare)
+        and not _POINTER_PATTERN.search(bare)
     )
 
 

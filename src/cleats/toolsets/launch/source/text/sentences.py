@@ -170,7 +170,7 @@ def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
     bare = first.strip(",")
     had_adverb = plain != text and text.split()[0].lower().strip(",").endswith("ly")
     certain_verbs = BASE_VERBS if had_adverb else BASE_VERBS - (NOUN_LIKE_VERBS - {"read", "write", "print"})
-    is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs
+    is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs or (bare in BASE_VERBS and words[1] in _DETERMINERS)
     phrase = lower_first_letter(plain, subject)
     if has_product_subject(f"{plain}.", subject):
         statement = f"{plain}."
@@ -184,6 +184,9 @@ def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
         statement = f'{subject.name} describes itself as "{text}".'
     else:
         statement = ""
+    tagline = f'{subject.name} describes itself as "{text}".'
+    if not english.is_clean(statement) and plain == text and english.is_quotable(tagline):
+        return tagline if '"' not in text and not english.is_promise(text) else ""
     is_usable = english.is_clean(statement) and not english.is_speculative(statement)
     return statement if is_usable and "!" not in statement else ""
 
@@ -273,6 +276,18 @@ def has_product_subject(sentence: str, subject: ProductSubject) -> bool:
             next_word = words[length].lower()
             return next_word in FINITE_VERBS or (next_word.endswith("ly") and words[length + 1] in FINITE_VERBS)
     return False
+
+
+def strip_merits(sentence: str) -> str:
+    """Return a definition without praise and unproven clauses, "" for another sentence.
+
+    `X is a fast parser, ready to be used safely.` becomes `X is a parser.`
+    """
+    plain = _strip_predicate_praise(sentence)
+    first, *others = plain.removesuffix(".").split(", ")
+    clauses = [first, *(clause for clause in others if not _is_promotional(clause))]
+    is_definition = bool(re.search(r" (?:is|are|provides|offers|implements) an? ", first))
+    return f"{', '.join(clauses)}." if is_definition and len(clauses) <= len(others) + 1 else ""
 
 
 def _strip_predicate_praise(sentence: str) -> str:
