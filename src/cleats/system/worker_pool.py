@@ -159,7 +159,7 @@ def _run_tasks(pipe: "Connection[Any, Any]", work: Callable[[Any], bytes], limit
                     _limit_cpu_seconds(0)
                     faulthandler.cancel_dump_traceback_later()
                 pipe.send((number, result))
-            gc.collect()
+            gc.collect(0)  # only what the batch has made: the caches of a long build are large
 
 
 def _limit_cpu_seconds(seconds: float) -> None:
