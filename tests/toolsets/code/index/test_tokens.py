@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from array import array
 
 import pytest
 from hypothesis import given
@@ -34,8 +35,11 @@ def test_a_name_is_split_where_its_words_begin(text: str, words: list[str]) -> N
     assert tokens.tokenize_text(text) == words
 
 
+NO_ROW = array("i", [-1])
+
+
 def make_memo() -> tokens.WordMemo:
-    return tokens.WordMemo(lambda part: f"<{part}>".encode(), b"|")
+    return tokens.WordMemo(lambda part: map(ord, part), NO_ROW.tobytes())
 
 
 def make_streams(texts: list[str]) -> list[tokens.TokenStreams]:
@@ -79,9 +83,12 @@ def test_texts_taken_apart_together_are_the_same_as_alone(texts: list[str]) -> N
 def test_rows_of_texts_are_those_of_their_words(texts: list[str]) -> None:
     memo = make_memo()
 
-    rows = tokens.join_rows(memo.get_forms(texts)).decode()
+    rows = array("i", tokens.join_rows(memo.get_forms(texts)))
 
-    assert rows == "|".join("".join(f"<{word}>" for word in tokens.tokenize_text(text)) for text in texts)
+    expected = array("i")
+    for text in texts:
+        expected += array("i", map(ord, "".join(tokens.tokenize_text(text)))) + NO_ROW
+    assert rows == expected[:-1]
 
 
 def test_memory_of_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -211,25 +211,10 @@ def _encode_vectors(path: str, name_forms: Sequence[WordForms], text_forms: Sequ
     return table.encode_rows(*map(tokens.join_rows, (text_forms, name_forms, path_forms)))
 
 
-class _PartRowsMemo(dict[str, bytes]):
-    """The rows of the parts of words, computed once."""
-
-    def __init__(self, table: "WordTable") -> None:
-        super().__init__()
-        self._table = table
-
-    def __missing__(self, part: str) -> bytes:
-        if len(self) >= tokens.MAX_MEMO_WORDS:
-            self.clear()
-        packed = self[part] = array("i", self._table.find_rows(part)).tobytes()
-        return packed
-
-
 @cache
 def _load_word_memo() -> tokens.WordMemo:
     table = load_word_table()
-    find_rows = (lambda _: b"") if table is None else _PartRowsMemo(table).__getitem__
-    return tokens.WordMemo(find_rows, TEXT_BREAK_ROW)
+    return tokens.WordMemo(None if table is None else table.find_rows, TEXT_BREAK_ROW)
 
 
 @cache

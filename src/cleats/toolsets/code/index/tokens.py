@@ -15,6 +15,7 @@ same word occurs thousands of times, so its forms are memoized together.
 import re
 import threading
 import unicodedata
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import chain
@@ -210,7 +211,7 @@ class _WordSplitMemo(dict[str, tuple[str, ...]]):
 class WordMemo(dict[str, WordForms]):
     """The forms of each word, computed once: one lookup for all of them, since memory is slow."""
 
-    def __init__(self, find_rows: Callable[[str], bytes], break_rows: bytes = b"") -> None:
+    def __init__(self, find_rows: Callable[[str], Iterable[int]] | None = None, break_rows: bytes = b"") -> None:
         """Set up a memo with a function that finds the rows of a part in lower case, and the rows of a break."""
         super().__init__()
         self._find_rows = find_rows
@@ -239,7 +240,7 @@ class WordMemo(dict[str, WordForms]):
             " ".join(map(stem_word, lowered)),
             # Without underscores, so that every spelling of a name is the same identifier.
             "".join(parts).lower() if len(parts) > 1 else "",
-            b"".join(map(self._find_rows, lowered)),
+            array("i", chain.from_iterable(map(self._find_rows, lowered))).tobytes() if self._find_rows else b"",
         )
 
 
@@ -249,4 +250,4 @@ def _join_forms(get_form: "itemgetter[int]", text: str) -> str:
 
 _CHARACTER_SHAPES = _CharacterShapes()
 _SPLIT_MEMO = _WordSplitMemo()
-_WORD_MEMO = WordMemo(lambda _: b"")
+_WORD_MEMO = WordMemo()
