@@ -8,6 +8,7 @@ of a cursor, and everything else works on integers and slices.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+
 from msgspec import Struct
 from tree_sitter import Tree
 
