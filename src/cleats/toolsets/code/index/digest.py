@@ -7,6 +7,7 @@ files that changed and reuses the others.
 import re
 import zlib
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, compress, count, repeat
@@ -179,8 +180,9 @@ def _make_columns(facts: FileFacts) -> Iterator[tuple[str, ColumnValues]]:
         if not all(flat):
             owners = list(compress(owners, flat))
             flat = list(filter(None, flat))
-        flat = [value[:MAX_VALUE_CHARS] for value in flat]
-        numbers = dict(zip(dict.fromkeys(flat), count(), strict=False))
+        if max(map(len, flat)) > MAX_VALUE_CHARS:
+            flat = [value[:MAX_VALUE_CHARS] for value in flat]
+        numbers = defaultdict[str, int](count().__next__)
         ids = array("i", map(numbers.__getitem__, flat))
         yield column, ColumnValues(list(numbers), array("i", owners).tobytes(), ids.tobytes())
 
@@ -199,6 +201,8 @@ def _parameter_names(names: list[str], lang: str) -> list[str]:
 
 
 def _declared_return_types(chunk: Chunk) -> list[str]:
+    if not chunk.types:
+        return [chunk.return_type]
     declared = [typed.type for typed in chunk.types if typed.where == "return" and typed.origin == "annotation"]
     return [chunk.return_type, *declared]
 
