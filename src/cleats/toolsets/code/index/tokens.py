@@ -31,8 +31,6 @@ _WORD_OR_BREAK_PATTERN = re.compile(rf"\w+|{TEXT_BREAK}")
 _ASCII_SPACING_TABLE = "".join(s if WORD_PATTERN.match(s) or s == TEXT_BREAK else " " for s in map(chr, range(128)))
 """Replacement for each ASCII character, so that only words and breaks are left between spaces."""
 
-_BYTE_SPACING_TABLE = _ASCII_SPACING_TABLE.encode() + bytes(range(128, 256))
-
 MAX_WORD_CHARS: Final = 128
 """Characters of the longest word: anything longer is data, such as a key or an image."""
 
@@ -115,10 +113,7 @@ def split_texts(texts: Sequence[str]) -> list[str]:
         return text.translate(_ASCII_SPACING_TABLE).split()  # several times as fast as the expression
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
-    # ASCII characters first, which most are; the expression only where there are others.
-    spaced = text.encode(errors="surrogatepass").translate(_BYTE_SPACING_TABLE)
-    pieces = spaced.decode(errors="surrogatepass").split()
-    return list(chain.from_iterable(map(_SPLIT_MEMO.__getitem__, pieces)))
+    return _WORD_OR_BREAK_PATTERN.findall(text)
 
 
 def _split_at_breaks(joined: str) -> list[str]:
@@ -200,14 +195,6 @@ class _CharacterShapes(dict[int, str]):
         return shape
 
 
-class _WordSplitMemo(dict[str, tuple[str, ...]]):
-    def __missing__(self, piece: str) -> tuple[str, ...]:
-        if len(self) >= MAX_MEMO_WORDS:
-            self.clear()
-        words = self[piece] = (piece,) if piece.isascii() else tuple(_WORD_OR_BREAK_PATTERN.findall(piece))
-        return words
-
-
 class WordMemo(dict[str, WordForms]):
     """The forms of each word, computed once: one lookup for all of them, since memory is slow."""
 
@@ -249,5 +236,4 @@ def _join_forms(get_form: "itemgetter[int]", text: str) -> str:
 
 
 _CHARACTER_SHAPES = _CharacterShapes()
-_SPLIT_MEMO = _WordSplitMemo()
 _WORD_MEMO = WordMemo()
