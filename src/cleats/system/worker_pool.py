@@ -19,7 +19,7 @@ from itertools import chain
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import IO, Any, Final, Generic, TypeAlias, TypeVar
 
 from cleats.system.processes.fork import start_process
 
@@ -147,22 +147,36 @@ def _run_tasks(pipe: "Connection[Any, Any]", work: Callable[[Any], bytes], limit
     # Facts are trees without cycles: looking for garbage among them costs a fifth of the work.
     gc.freeze()
     gc.disable()
+    _reset_signals()
     with Path(os.devnull).open("w") as null_file, suppress(EOFError, OSError, KeyboardInterrupt):
         while batch := pipe.recv():
             for number, task, cpu_seconds in batch:
                 if limit:
-                    # Both work while native code holds the interpreter, as no other timer does.
-                    faulthandler.dump_traceback_later(limit, exit=True, file=null_file)
-                    _limit_cpu_seconds(cpu_seconds)
+                    _limit_seconds(limit, cpu_seconds, null_file)
                 result = work(task)
                 if limit:
-                    _limit_cpu_seconds(0)
-                    faulthandler.cancel_dump_traceback_later()
+                    _limit_seconds(0, 0, null_file)
                 pipe.send((number, result))
-            gc.collect()
+            gc.collect(0)  # only what the batch has made: the caches of a long build are large
 
 
-def _limit_cpu_seconds(seconds: float) -> None:
-    """End this process once it has used this much more CPU time; 0 removes the limit."""
+def _reset_signals() -> None:
+    """Let the signals of timers end this process, whatever its parent does with them."""
     if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+
+
+def _limit_seconds(seconds: float, cpu_seconds: float, null_file: IO[str]) -> None:
+    """End this process after these seconds, or once it has used this much CPU time; 0 removes the limits.
+
+    Timers of the system work while native code holds the interpreter. Where there are none, a thread that is
+    started for each task only limits the time on the clock.
+    """
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    elif seconds:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=null_file)
+    else:
+        faulthandler.cancel_dump_traceback_later()

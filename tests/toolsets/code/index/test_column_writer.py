@@ -1,5 +1,7 @@
-"""One column of a shard: numpy reads exactly what is written without it."""
+"""One column of a shard: what is read is exactly what was written."""
 
+from array import array
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -7,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleats.toolsets.code.index import column_writer
-from cleats.toolsets.code.index.column_writer import ColumnPostings
-from cleats.toolsets.code.index.columns import ValueColumn, map_arrays
+from cleats.toolsets.code.index.column_writer import ColumnPostings, FileWordPostings
+from cleats.toolsets.code.index.columns import ValueColumn, group_arrays, map_arrays
 
 OWNER_COUNT = 6
 
@@ -36,7 +38,8 @@ def test_every_value_is_read_with_those_who_have_it(
     for owner, had in enumerate(values_by_owner):
         one.add_owner(had, owner)
         distinct = list(dict.fromkeys(had))
-        together.add_pairs(distinct, [(0, distinct.index(value)) for value in had], owner)
+        numbers = array("i", map(distinct.index, had))
+        together.add_pairs(distinct, bytes(len(numbers) * numbers.itemsize), numbers.tobytes(), owner)
     folder = tmp_path_factory.mktemp("column")
 
     column = save_and_load(one, folder)
@@ -58,3 +61,28 @@ def test_a_value_is_found_in_small_letters_where_it_stands(tmp_path: Path) -> No
     for text, value in (("größe", "Größe"), ("stanbul", "İstanbul"), ("in", "plain")):
         (number,) = column.vocabulary.find(text.encode(), cased=False)
         assert column.vocabulary[number] == value
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c d", "b " * 300]), max_size=4), min_size=1, max_size=4))
+def test_words_are_read_with_their_files_and_counts(
+    tmp_path_factory: pytest.TempPathFactory, texts_by_file: list[list[str]]
+) -> None:
+    folder, words = tmp_path_factory.mktemp("words"), FileWordPostings()
+    for texts in texts_by_file:
+        words.add_file("a src", texts)
+
+    column_writer.write_arrays(folder / "words", words.pack())
+
+    arrays = map_arrays(folder / "words")
+    column = ValueColumn(group_arrays(arrays)["word"], len(texts_by_file))
+    counters = [Counter(" ".join(texts).split()) for texts in texts_by_file]
+    assert arrays["lengths"].tolist() == [counts.total() for counts in counters]
+    assert column.vocabulary.values() == sorted({"/a", "/src"}.union(*counters))
+    for number, word in enumerate(column.vocabulary.values()):
+        expected = {
+            file: 1 if word.startswith("/") else min(counts[word], 255)
+            for file, counts in enumerate(counters)
+            if word.startswith("/") or word in counts
+        }
+        files, counts_of_files = column.get_counts(number)
+        assert dict(zip(files.tolist(), counts_of_files.tolist(), strict=True)) == expected

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from array import array
 
 import pytest
 from hypothesis import given
@@ -34,8 +35,19 @@ def test_a_name_is_split_where_its_words_begin(text: str, words: list[str]) -> N
     assert tokens.tokenize_text(text) == words
 
 
+NO_ROW = array("i", [-1])
+
+
+def make_memo() -> tokens.WordMemo:
+    return tokens.WordMemo(lambda part: map(ord, part), NO_ROW.tobytes())
+
+
+def make_streams(texts: list[str]) -> list[tokens.TokenStreams]:
+    return tokens.streams_from_forms(make_memo().get_forms(texts))
+
+
 def test_a_text_has_four_forms() -> None:
-    [forms] = tokens.streams_from_words(tokens.split_texts(["parsing HTTPErrors in load_all"]))
+    [forms] = make_streams(["parsing HTTPErrors in load_all"])
 
     assert forms.words == "parsing http errors in load all"
     assert forms.stems == "pars http error in load all"
@@ -51,7 +63,7 @@ def test_words_of_one_stem_are_the_same_and_numbers_are_themselves() -> None:
 
 @given(st.text(max_size=200))
 def test_the_forms_of_any_text_go_word_by_word(text: str) -> None:
-    [forms] = tokens.streams_from_words(tokens.split_texts([text]))
+    [forms] = make_streams([text])
 
     assert len(forms.words.split()) == len(forms.stems.split()) == len(forms.cased.split())
     assert forms.words == forms.cased.lower()
@@ -61,17 +73,29 @@ def test_the_forms_of_any_text_go_word_by_word(text: str) -> None:
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
 def test_texts_taken_apart_together_are_the_same_as_alone(texts: list[str]) -> None:
-    together = tokens.streams_from_words(tokens.split_texts(texts))
+    together = make_streams(texts)
 
-    assert together == [forms for text in texts for forms in tokens.streams_from_words(tokens.split_texts([text]))]
-    assert tokens.stem_texts(texts) == [forms.stems for forms in together]
+    assert together == [forms for text in texts for forms in make_streams([text])]
+    assert make_memo().stem_texts(texts) == [forms.stems for forms in together]
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
+def test_rows_of_texts_are_those_of_their_words(texts: list[str]) -> None:
+    memo = make_memo()
+
+    rows = array("i", tokens.join_rows(memo.get_forms(texts)))
+
+    expected = array("i")
+    for text in texts:
+        expected += array("i", map(ord, "".join(tokens.tokenize_text(text)))) + NO_ROW
+    assert rows == expected[:-1]
 
 
 def test_memory_of_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MAX_MEMO_WORDS", 10)
-    memo = tokens._WordFormMemo(" ".join)  # its own: others may know these words already
+    memo = make_memo()
 
-    values = [memo[f"word{number}"] for number in range(100)]
+    values = [memo[f"word{number}"].cased for number in range(100)]
 
     assert values == [f"word {number}" for number in range(100)]
     assert len(memo) <= 10

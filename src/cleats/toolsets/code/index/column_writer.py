@@ -1,7 +1,7 @@
 """Named arrays in one file, which is mapped into memory and never copied.
 
 A file is a line of JSON with the offset of each array, then the arrays, aligned. The same arrays
-always produce the same bytes. Writing needs no numpy; `columns` reads them as numpy arrays.
+always produce the same bytes. `columns` reads them.
 """
 
 import json
@@ -9,11 +9,13 @@ import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain, islice
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from cleats.toolsets.code.index.digest import COUNT_GETTERS, MODES_BY_NUMBER, FileAttributes
 
@@ -56,55 +58,80 @@ VALUE_SEPARATOR = "\0"
 here."""
 
 
-class ColumnPostings:
-    """The owners of each value."""
+OWNER_BITS: Final = 28
+"""Bits of the number of an owner in a posting, which fits into 64 bits with a value above and a count below."""
 
-    __slots__ = ("_owners",)
+OWNER_MASK: Final = (1 << OWNER_BITS) - 1
+
+
+class ColumnPostings:
+    """The owners of each value.
+
+    Values, owners and the pairs of them are only collected; arrays are made of all at once.
+    """
+
+    __slots__ = ("_numbers", "_owners", "_pairs", "_values")
 
     def __init__(self) -> None:
-        self._owners: defaultdict[str, list[int]] = defaultdict(list)
+        self._values: list[str] = []
+        self._owners = array("i")
+        """The owners of the first values, one for each."""
+        self._pairs: list[tuple[bytes, bytes]] = []
+        """Owners and numbers of values, in the order of the pairs, by file."""
+        self._numbers: list[tuple[int, int, int]] = []
+        """Number of pairs, first owner and first value of each file."""
 
     def add_owner(self, values: Iterable[str], owner: int) -> None:
-        """Add an owner and all its values. Owners must come in ascending order."""
-        for value in filter(None, values):
-            owners = self._owners[value]
-            if not owners or owners[-1] != owner:
-                owners.append(owner)
+        """Add an owner and all its values."""
+        found = list(filter(None, values))
+        self._values += found
+        self._owners.extend([owner] * len(found))
 
-    def add_pairs(self, values: Sequence[str], pairs: Iterable[tuple[int, int]], base: int) -> None:
-        """Add values, and pairs of an owner and the number of a value, in the order of owners.
+    def add_pairs(self, values: Sequence[str], owners: bytes, numbers: bytes, base: int) -> None:
+        """Add values, and pairs of an owner and the number of a value.
 
-        Owners count from `base`.
+        Owners count from `base`. A column gets its owners either from here or from `add_owner`.
         """
-        owner_lists = [self._owners[value] for value in values]
-        for owner, number in pairs:
-            owners = owner_lists[number]
-            if not owners or owners[-1] != base + owner:
-                owners.append(base + owner)
+        self._numbers.append((len(owners) // self._owners.itemsize, base, len(self._values)))
+        self._pairs.append((owners, numbers))
+        self._values += values
 
     def pack(self) -> dict[str, PackedArray]:
-        """Return the arrays that `vocabulary.ValueColumn` reads."""
-        if VALUE_SEPARATOR in "".join(self._owners):
-            self._owners = _strip_separators(self._owners)
-        values = sorted(self._owners)
-        owners = [self._owners[value] for value in values]
-        arrays = _pack_texts(values)
-        arrays["postings"] = pack_integers(array("i", chain.from_iterable(owners)))
-        arrays["bounds"] = pack_integers(array("i", accumulate(map(len, owners), initial=0)))
-        return arrays
+        """Return the arrays that `columns.ValueColumn` reads."""
+        if VALUE_SEPARATOR in "".join(self._values):
+            self._values = [value.replace(VALUE_SEPARATOR, "") for value in self._values]
+        values, places = _number_values(self._values)
+        if self._pairs:
+            sizes, bases, firsts = np.array(self._numbers).T
+            owners, numbers = (np.frombuffer(b"".join(parts), np.int32) for parts in zip(*self._pairs, strict=True))
+            owners, places = owners + np.repeat(bases, sizes), places[numbers + np.repeat(firsts, sizes)]
+        else:
+            owners = np.frombuffer(self._owners, np.int32)
+        postings = np.sort(places << OWNER_BITS | owners)
+        postings = postings[np.diff(postings, prepend=-1) != 0]
+        return pack_texts(values) | _pack_postings(postings >> OWNER_BITS, postings & OWNER_MASK, len(values))
 
 
-def _strip_separators(owners: "defaultdict[str, list[int]]") -> "defaultdict[str, list[int]]":
-    """Remove the separator from values; two of them may become equal."""
-    joined: defaultdict[str, list[int]] = defaultdict(list)
-    for value, value_owners in owners.items():
-        joined[value.replace(VALUE_SEPARATOR, "")] += value_owners
-    for value, value_owners in joined.items():
-        joined[value] = sorted(set(value_owners))
-    return joined
+def _number_values(values: Iterable[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct values in their order, and the number of each value."""
+    values = list(values)
+    distinct = sorted(set(values))
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    return distinct, np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
 
 
-def _pack_texts(values: Sequence[str]) -> dict[str, PackedArray]:
+def _pack_postings(places: NDArray[np.int64], owners: NDArray[np.int64], value_count: int) -> dict[str, PackedArray]:
+    """Return the owners of values, and where those of each value begin; both are in the order of values."""
+    bounds = np.searchsorted(places, np.arange(value_count + 1)).astype(np.int32)
+    return {"postings": _pack_numbers(owners.astype(np.int32)), "bounds": _pack_numbers(bounds)}
+
+
+def _pack_numbers(numbers: NDArray[Any]) -> PackedArray:
+    return PackedArray(numbers.dtype.str, numbers.tobytes())
+
+
+def pack_texts(values: Sequence[str]) -> dict[str, PackedArray]:
+    """Return the arrays of a vocabulary, which is sorted."""
     text = VALUE_SEPARATOR + VALUE_SEPARATOR.join(values) + VALUE_SEPARATOR
     lowered = text.lower()
     arrays: dict[str, PackedArray] = {}
@@ -144,7 +171,9 @@ def _new_columns() -> "defaultdict[str, ColumnPostings]":
 PATH_WORD_PREFIX: Final = "/"
 """Marks the words of a path among those of a file; no word of a text contains it."""
 
-MAX_WORD_COUNT: Final = 255
+COUNT_BITS: Final = 8
+
+MAX_WORD_COUNT: Final = (1 << COUNT_BITS) - 1
 """The largest count of a word in a file; more of the same word says nothing new."""
 
 
@@ -152,8 +181,10 @@ class FileWordPostings:
     """The files that have each word, and how often; and how many words each file has."""
 
     def __init__(self) -> None:
-        self._files: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
-        self._counts: defaultdict[str, bytearray] = defaultdict(bytearray)
+        self._words: list[str] = []
+        self._counts = array("i")
+        self._sizes = array("i")
+        """How many words and counts each file has."""
         self._lengths = array("i")
 
     def add_file(self, path_stems: str, stems: Iterable[str]) -> None:
@@ -161,19 +192,22 @@ class FileWordPostings:
         counts = Counter(" ".join(stems).split())
         self._lengths.append(counts.total())
         counts.update({f"{PATH_WORD_PREFIX}{stem}": 1 for stem in path_stems.split()})
-        file_number = len(self._lengths) - 1
-        for word, count in counts.items():
-            self._files[word].append(file_number)
-            self._counts[word].append(min(count, MAX_WORD_COUNT))
+        self._words += counts
+        self._counts.extend(counts.values())
+        self._sizes.append(len(counts))
 
     def pack(self) -> dict[str, PackedArray]:
         """Return the arrays that `columns.ShardColumns` reads."""
-        words = sorted(self._files)
-        arrays = {f"word.{part}": packed for part, packed in _pack_texts(words).items()}
-        arrays["word.postings"] = PackedArray(f"{_BYTE_ORDER}i4", b"".join(self._files[word] for word in words))
-        arrays["word.counts"] = PackedArray("|u1", b"".join(self._counts[word] for word in words))
-        bounds = accumulate((len(self._counts[word]) for word in words), initial=0)
-        return {**arrays, "word.bounds": pack_integers(array("i", bounds)), "lengths": pack_integers(self._lengths)}
+        words, places = _number_values(self._words)
+        files = np.repeat(np.arange(len(self._sizes)), np.frombuffer(self._sizes, np.int32))
+        counts = np.frombuffer(self._counts, np.int32).clip(max=MAX_WORD_COUNT)
+        postings = np.sort((places << OWNER_BITS | files) << COUNT_BITS | counts)
+        counts, postings = (postings & MAX_WORD_COUNT).astype(np.uint8), postings >> COUNT_BITS
+        packed = pack_texts(words) | _pack_postings(postings >> OWNER_BITS, postings & OWNER_MASK, len(words))
+        arrays = {f"word.{part}": packed_array for part, packed_array in packed.items()}
+        bounds = arrays.pop("word.bounds")
+        counts_and_bounds = {"word.counts": _pack_numbers(counts), "word.bounds": bounds}
+        return arrays | counts_and_bounds | {"lengths": pack_integers(self._lengths)}
 
 
 class ContentColumns(Struct):
@@ -193,8 +227,7 @@ class ContentColumns(Struct):
         self._columns["ext"].add_owner([file_attributes.extension], file_number)
         self._columns["import"].add_owner(imports, file_number)
         for name, column in file_attributes.columns.items():
-            pairs = zip(array("i", column.owners), array("i", column.ids), strict=True)
-            self._columns[name].add_pairs(column.values, pairs, first_chunk)
+            self._columns[name].add_pairs(column.values, column.owners, column.ids, first_chunk)
         for name, counts in file_attributes.counts.items():
             self._counts[name].append(counts)
         self._flags.append(file_attributes.flags)

@@ -7,6 +7,7 @@ files that changed and reuses the others.
 import re
 import zlib
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, compress, count, repeat
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from cleats.toolsets.code.analysis.facts import Chunk, FileFacts, Mode
 from cleats.toolsets.code.index import tokens
-from cleats.toolsets.code.index.tokens import TokenStreams
+from cleats.toolsets.code.index.tokens import WordForms
 
 if TYPE_CHECKING:
     from cleats.toolsets.code.analysis.embedding.table import WordTable
@@ -119,19 +120,19 @@ def digest_file(path: str, facts: FileFacts, data: bytes) -> tuple[bytes, bytes]
     Returns: the packed attributes, and the vectors (int8, a row per chunk; empty without a word table).
     """
     chunks = facts.chunks
-    name_words = tokens.split_texts([chunk.name for chunk in chunks])
-    text_words = tokens.split_texts([_read_own_text(chunk, data) for chunk in chunks])
-    name_streams, text_streams = tokens.streams_from_words(name_words), tokens.streams_from_words(text_words)
+    memo = _load_word_memo()
+    name_forms = memo.get_forms([chunk.name for chunk in chunks])
+    text_forms = memo.get_forms([_read_own_text(chunk, data) for chunk in chunks])
     file_attributes = FileAttributes(
         extension=PurePosixPath(path).suffix.lower().lstrip("."),
         columns=dict(_make_columns(facts)),
         counts={name: _pack_counts(chunks, get_count) for name, get_count in COUNT_GETTERS.items()},
         flags=bytes(map(_pack_flags, chunks)),
         modes=bytes(MODES_BY_NUMBER.index(chunk.mode) for chunk in chunks),
-        texts=_make_texts(chunks, name_streams, text_streams) if chunks else [],
+        texts=_make_texts(chunks, name_forms, text_forms) if chunks else [],
     )
     packed = zlib.compress(_encoder.encode(file_attributes), 1)
-    return packed, _encode_vectors(path, name_words, text_words) if chunks else b""
+    return packed, _encode_vectors(path, name_forms, text_forms) if chunks else b""
 
 
 def unpack_attributes(packed: bytes) -> FileAttributes:
@@ -145,21 +146,22 @@ def _read_own_text(chunk: Chunk, data: bytes) -> str:
 
 
 def _make_texts(
-    chunks: Sequence[Chunk], name_streams: Sequence[TokenStreams], text_streams: Sequence[TokenStreams]
+    chunks: Sequence[Chunk], name_forms: Sequence[WordForms], text_forms: Sequence[WordForms]
 ) -> list[ChunkTexts]:
     last_parts = [
         chunk.name if " " in chunk.name else _NAME_SEPARATOR_PATTERN.split(chunk.name)[-1] for chunk in chunks
     ]
-    stems = tokens.stem_texts([*last_parts, *(chunk.signature for chunk in chunks), *(chunk.doc for chunk in chunks)])
-    count = len(chunks)
-    rows = zip(name_streams, text_streams, stems, stems[count:], stems[2 * count :], strict=False)
+    memo, count = _load_word_memo(), len(chunks)
+    stems = memo.stem_texts([*last_parts, *(chunk.signature for chunk in chunks), *(chunk.doc for chunk in chunks)])
+    names, texts = tokens.streams_from_forms(name_forms), tokens.streams_from_forms(text_forms)
+    rows = zip(names, texts, stems, stems[count:], stems[2 * count :], strict=False)
     return [
         ChunkTexts(
             cased=text.cased,
             stems=text.stems,
-            whole=" ".join(text.whole.split()),
+            whole=text.whole,
             name=name.words,
-            label=" ".join((name.stems, *name.whole.split())),
+            label=f"{name.stems} {name.whole}" if name.whole else name.stems,
             own=last_stems,
             signature=signature,
             doc=doc,
@@ -178,8 +180,9 @@ def _make_columns(facts: FileFacts) -> Iterator[tuple[str, ColumnValues]]:
         if not all(flat):
             owners = list(compress(owners, flat))
             flat = list(filter(None, flat))
-        flat = [value[:MAX_VALUE_CHARS] for value in flat]
-        numbers = dict(zip(dict.fromkeys(flat), count(), strict=False))
+        if max(map(len, flat)) > MAX_VALUE_CHARS:
+            flat = [value[:MAX_VALUE_CHARS] for value in flat]
+        numbers = defaultdict[str, int](count().__next__)
         ids = array("i", map(numbers.__getitem__, flat))
         yield column, ColumnValues(list(numbers), array("i", owners).tobytes(), ids.tobytes())
 
@@ -198,57 +201,24 @@ def _parameter_names(names: list[str], lang: str) -> list[str]:
 
 
 def _declared_return_types(chunk: Chunk) -> list[str]:
+    if not chunk.types:
+        return [chunk.return_type]
     declared = [typed.type for typed in chunk.types if typed.where == "return" and typed.origin == "annotation"]
     return [chunk.return_type, *declared]
 
 
-def _encode_vectors(path: str, name_words: Sequence[str], text_words: Sequence[str]) -> bytes:
-    word_rows = _load_word_rows()
-    if word_rows is None:
+def _encode_vectors(path: str, name_forms: Sequence[WordForms], text_forms: Sequence[WordForms]) -> bytes:
+    table = load_word_table()
+    if table is None:
         return b""
-    path_words = tokens.split_text(path.removesuffix(PurePosixPath(path).suffix))
-    return word_rows.table.encode_rows(*map(word_rows.join_rows, (text_words, name_words, path_words)))
-
-
-class _WordRows(dict[str, bytes]):
-    """The rows of each word as written, all its parts together, computed once."""
-
-    def __init__(self, table: "WordTable") -> None:
-        super().__init__()
-        self.table = table
-        self._part_rows = _WordPartRows(table)
-
-    def __missing__(self, word: str) -> bytes:
-        if len(self) >= tokens.MAX_MEMO_WORDS:
-            self.clear()
-        if word == tokens.TEXT_BREAK:
-            packed = TEXT_BREAK_ROW
-        else:
-            packed = b"".join(map(self._part_rows.__getitem__, tokens.tokenize_word(word)))
-        self[word] = packed
-        return packed
-
-    def join_rows(self, words: Iterable[str]) -> bytes:
-        """Return the rows of words, with `TEXT_BREAK_ROW` for each break."""
-        return b"".join(map(self.__getitem__, words))
-
-
-class _WordPartRows(dict[str, bytes]):
-    def __init__(self, table: "WordTable") -> None:
-        super().__init__()
-        self._table = table
-
-    def __missing__(self, part: str) -> bytes:
-        if len(self) >= tokens.MAX_MEMO_WORDS:
-            self.clear()
-        packed = self[part] = array("i", self._table.find_rows(part)).tobytes()
-        return packed
+    path_forms = _load_word_memo().get_forms([path.removesuffix(PurePosixPath(path).suffix)])
+    return table.encode_rows(*map(tokens.join_rows, (text_forms, name_forms, path_forms)))
 
 
 @cache
-def _load_word_rows() -> _WordRows | None:
+def _load_word_memo() -> tokens.WordMemo:
     table = load_word_table()
-    return None if table is None else _WordRows(table)
+    return tokens.WordMemo(None if table is None else table.find_rows, TEXT_BREAK_ROW)
 
 
 @cache

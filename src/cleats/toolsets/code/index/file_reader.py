@@ -95,7 +95,7 @@ def make_headline(chunk: Chunk, text: bytes) -> str:
     """Return the first sentence of the documentation, else the signature, else the first line."""
     if chunk.mode == "extracted-prose":
         return _shorten_line(chunk.doc or chunk.comments) or _first_text_line(chunk, text)
-    sentence = _SENTENCE_END_PATTERN.split(chunk.doc.strip(), maxsplit=1)[0]
+    sentence = _SENTENCE_END_PATTERN.split(chunk.doc.strip(), maxsplit=1)[0] if chunk.doc else ""
     return _shorten_line(sentence) or _shorten_line(chunk.signature) or _first_text_line(chunk, text) or chunk.name
 
 
@@ -228,7 +228,7 @@ class FileReader(Struct):
         )
 
     def _assess_risk(self, chunk: Chunk, facts: FileFacts) -> bytes | None:
-        if chunk.mode != "code":
+        if chunk.mode != "code" or not chunk.steps:
             return None
         from cleats.toolsets.code.analysis.risk.function_flows import summarize_chunk  # noqa: PLC0415 - after the fork
 

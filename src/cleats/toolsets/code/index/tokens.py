@@ -9,15 +9,17 @@ streams, in the order of the text:
 - whole: identifiers of more than one word, unsplit.
 
 Everything is indexed, stop words included: only the ranking of a plain question ignores them. The
-same word occurs thousands of times, so the forms of each are memoized.
+same word occurs thousands of times, so its forms are memoized together.
 """
 
 import re
 import threading
 import unicodedata
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 WORD_PATTERN: Final = re.compile(r"\w+")
@@ -28,8 +30,6 @@ TEXT_BREAK: Final = "\0"
 _WORD_OR_BREAK_PATTERN = re.compile(rf"\w+|{TEXT_BREAK}")
 _ASCII_SPACING_TABLE = "".join(s if WORD_PATTERN.match(s) or s == TEXT_BREAK else " " for s in map(chr, range(128)))
 """Replacement for each ASCII character, so that only words and breaks are left between spaces."""
-
-_BYTE_SPACING_TABLE = _ASCII_SPACING_TABLE.encode() + bytes(range(128, 256))
 
 MAX_WORD_CHARS: Final = 128
 """Characters of the longest word: anything longer is data, such as a key or an image."""
@@ -63,24 +63,44 @@ REPAIR_WORDS: Final = frozenset({"fix", "fixes", "fixed", "fixing", "bug", "issu
 """Words that show that something has to be repaired; the place to repair does not have them."""
 
 
-class TokenStreams(NamedTuple):
-    """One text in its four forms, each with a space between words."""
+class WordForms(NamedTuple):
+    """One word in the forms that texts are made of."""
 
-    words: str
+    cased: str
+    """Its parts as they are written, with a space between them."""
+    stems: str
+    identifier: str
+    """The unsplit word in lower case; empty if it has only one part."""
+    rows: bytes
+    """The rows of its parts in the word table."""
+
+
+_get_cased, _get_stems, _get_identifier, _get_rows = map(itemgetter, range(4))
+
+
+class TokenStreams(NamedTuple):
+    """One text in its forms, each with a space between words."""
+
     stems: str
     cased: str
     whole: str
 
+    @property
+    def words(self) -> str:
+        """The words in lower case."""
+        return self.cased.lower()
 
-def streams_from_words(words: Sequence[str]) -> list[TokenStreams]:
-    """Return the four forms of each text, from what `split_texts` returns for all texts."""
-    stems, cased, identifiers = (_map_words(memo, words) for memo in (_STEMS_MEMO, _CASED_MEMO, _IDENTIFIERS_MEMO))
-    return list(map(TokenStreams, *map(_split_at_breaks, (cased.lower(), stems, cased, identifiers))))
+
+def streams_from_forms(forms: Sequence[WordForms]) -> list[TokenStreams]:
+    """Return each text in its forms, from the forms of the words that `split_texts` returns for all texts."""
+    # Without empty strings, which nearly all identifiers are.
+    joined = map(" ".join, (map(_get_stems, forms), map(_get_cased, forms), filter(None, map(_get_identifier, forms))))
+    return list(map(TokenStreams, *map(_split_at_breaks, joined)))
 
 
-def stem_texts(texts: Sequence[str]) -> list[str]:
-    """Return the stems of each text, separated by spaces."""
-    return _split_at_breaks(_map_words(_STEMS_MEMO, split_texts(texts)))
+def join_rows(forms: Iterable[WordForms]) -> bytes:
+    """Return the rows of words in the word table."""
+    return b"".join(map(_get_rows, forms))
 
 
 def split_texts(texts: Sequence[str]) -> list[str]:
@@ -93,14 +113,7 @@ def split_texts(texts: Sequence[str]) -> list[str]:
         return text.translate(_ASCII_SPACING_TABLE).split()  # several times as fast as the expression
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
-    # ASCII characters first, which most are; the expression only where there are others.
-    spaced = text.encode(errors="surrogatepass").translate(_BYTE_SPACING_TABLE)
-    pieces = spaced.decode(errors="surrogatepass").split()
-    return list(chain.from_iterable(map(_SPLIT_MEMO.__getitem__, pieces)))
-
-
-def _map_words(memo: "_WordFormMemo", words: Iterable[str]) -> str:
-    return " ".join(map(memo.__getitem__, words))
+    return _WORD_OR_BREAK_PATTERN.findall(text)
 
 
 def _split_at_breaks(joined: str) -> list[str]:
@@ -114,27 +127,27 @@ def split_text(text: str) -> list[str]:
 
 def tokenize_text(text: str) -> list[str]:
     """Return the words of a text, with identifiers split, in lower case."""
-    return " ".join(map(_LOWERCASE_MEMO.__getitem__, split_text(text))).split()
+    return _join_forms(_get_cased, text).lower().split()
 
 
 def tokenize_word(word: str) -> list[str]:
     """Return the words in an identifier, in lower case."""
-    return _CASED_MEMO[word].lower().split()
+    return _WORD_MEMO[word].cased.lower().split()
 
 
 def tokenize_cased(text: str) -> list[str]:
     """Return the words of a text, with identifiers split, as they are written."""
-    return " ".join(map(_CASED_MEMO.__getitem__, split_text(text))).split()
+    return _join_forms(_get_cased, text).split()
 
 
 def stem_text(text: str) -> str:
     """Return the stems of a text, separated by spaces."""
-    return " ".join(map(_STEMS_MEMO.__getitem__, split_text(text)))
+    return _join_forms(_get_stems, text)
 
 
 def find_identifiers(text: str) -> list[str]:
     """Return the identifiers of a text that have more than one word, unsplit, in lower case."""
-    return " ".join(map(_IDENTIFIERS_MEMO.__getitem__, split_text(text))).split()
+    return _join_forms(_get_identifier, text).split()
 
 
 def split_identifier(word: str) -> tuple[str, ...]:
@@ -182,51 +195,45 @@ class _CharacterShapes(dict[int, str]):
         return shape
 
 
-class _WordSplitMemo(dict[str, tuple[str, ...]]):
-    def __missing__(self, piece: str) -> tuple[str, ...]:
+class WordMemo(dict[str, WordForms]):
+    """The forms of each word, computed once: one lookup for all of them, since memory is slow."""
+
+    def __init__(self, find_rows: Callable[[str], Iterable[int]] | None = None, break_rows: bytes = b"") -> None:
+        """Set up a memo with a function that finds the rows of a part in lower case, and the rows of a break."""
+        super().__init__()
+        self._find_rows = find_rows
+        self._break_forms = WordForms(TEXT_BREAK, TEXT_BREAK, TEXT_BREAK, break_rows)
+
+    def __missing__(self, word: str) -> WordForms:
         if len(self) >= MAX_MEMO_WORDS:
             self.clear()
-        words = self[piece] = (piece,) if piece.isascii() else tuple(_WORD_OR_BREAK_PATTERN.findall(piece))
-        return words
+        forms = self[word] = self._break_forms if word == TEXT_BREAK else self._make_forms(word)
+        return forms
 
+    def get_forms(self, texts: Sequence[str]) -> list[WordForms]:
+        """Return the forms of the words of texts, with those of a break between two texts."""
+        return list(map(self.__getitem__, split_texts(texts)))
 
-class _WordFormMemo(dict[str, str]):
-    """One form of each word, computed once."""
+    def stem_texts(self, texts: Sequence[str]) -> list[str]:
+        """Return the stems of each text, separated by spaces."""
+        return _split_at_breaks(" ".join(map(_get_stems, self.get_forms(texts))))
 
-    def __init__(self, make_form: Callable[[tuple[str, ...]], str]) -> None:
-        super().__init__()
-        self.make_form = make_form
-        self.linked: tuple[_WordFormMemo, ...] = (self,)
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= MAX_MEMO_WORDS:
-            for memo in self.linked:
-                memo.clear()
+    def _make_forms(self, word: str) -> WordForms:
         parts = split_identifier(word)
-        for memo in self.linked:
-            memo[word] = word if word == TEXT_BREAK else memo.make_form(parts)
-        return self[word]
-
-    @staticmethod
-    def link(*memos: "_WordFormMemo") -> None:
-        """Let memos learn together: a word that needs one form needs all."""
-        for memo in memos:
-            memo.linked = memos
-
-
-def _stem_parts(parts: tuple[str, ...]) -> str:
-    return " ".join([stem_word(part.lower()) for part in parts])
+        cased = " ".join(parts)
+        lowered = cased.lower().split()
+        return WordForms(
+            cased,
+            " ".join(map(stem_word, lowered)),
+            # Without underscores, so that every spelling of a name is the same identifier.
+            "".join(parts).lower() if len(parts) > 1 else "",
+            array("i", chain.from_iterable(map(self._find_rows, lowered))).tobytes() if self._find_rows else b"",
+        )
 
 
-def _join_parts(parts: tuple[str, ...]) -> str:
-    # Without underscores, so that every spelling of a name is the same identifier.
-    return "".join(parts).lower() if len(parts) > 1 else ""
+def _join_forms(get_form: "itemgetter[int]", text: str) -> str:
+    return " ".join(map(get_form, map(_WORD_MEMO.__getitem__, split_text(text))))
 
 
 _CHARACTER_SHAPES = _CharacterShapes()
-_SPLIT_MEMO = _WordSplitMemo()
-_LOWERCASE_MEMO = _WordFormMemo(lambda parts: " ".join(parts).lower())
-_STEMS_MEMO = _WordFormMemo(_stem_parts)
-_CASED_MEMO = _WordFormMemo(" ".join)
-_IDENTIFIERS_MEMO = _WordFormMemo(_join_parts)
-_WordFormMemo.link(_STEMS_MEMO, _CASED_MEMO, _IDENTIFIERS_MEMO)
+_WORD_MEMO = WordMemo()

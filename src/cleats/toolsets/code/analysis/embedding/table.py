@@ -124,6 +124,8 @@ MAX_CACHED_WORDS: Final = 200_000
 BLOCK_TEXTS: Final = 64
 """The number of texts summed in one product; larger blocks share few more words and cost memory."""
 
+_BREAK: Final = np.array([-1], dtype=np.int32).tobytes()
+
 Vectors = NDArray[np.int8]
 
 
@@ -159,12 +161,11 @@ class WordTable:
         All arguments are row numbers in int32; a negative number separates two texts, and two
         names. The path applies to all texts. Names and paths have fixed weights, however long a text is.
         """
-        numbered_parts = [_number_rows(part) for part in (texts, names, path)]
-        (_, text_lines, count), (_, name_lines, _), (_, path_lines, _) = numbered_parts
-        flat = np.concatenate([rows for rows, _, _ in numbered_parts])
-        lines = np.concatenate([text_lines, name_lines + count, path_lines + 2 * count])
+        rows, lines, line_count = _number_rows(_BREAK.join((texts, names, path)))
+        count = line_count // 2
+        sums = self._sum_lines(lines, rows, line_count)
         # Directions are rounded to integers, so that sums of several are exact again.
-        steps = np.rint(_normalize_lines(self._sum_lines(lines, flat, 2 * count + 1)) * DIRECTION_STEPS)
+        steps = np.rint(_normalize_lines(sums) * DIRECTION_STEPS)
         weighted_sums = PART_WEIGHTS[0] * steps[:count] + PART_WEIGHTS[1] * steps[count : 2 * count]
         weighted_sums += PART_WEIGHTS[2] * steps[2 * count]
         vectors: Vectors = np.rint(_normalize_lines(weighted_sums) * VECTOR_LENGTH).clip(-127, 127).astype(np.int8)
@@ -179,34 +180,39 @@ class WordTable:
         return direction
 
     def _sum_lines(self, lines: NDArray[np.int64], rows: NDArray[np.int64], count: int) -> NDArray[np.float32]:
-        """Sum the rows of each line, weighted by how often each row occurs there."""
-        cells, counts = np.unique(lines * len(self.row_by_word) + rows, return_counts=True)
-        lines, rows = np.divmod(cells, len(self.row_by_word))
-        weights = REPEAT_WEIGHTS[np.minimum(counts, len(REPEAT_WEIGHTS) - 1)]
+        """Sum the rows of each line, weighted by how often each row occurs there. Lines are in ascending order."""
+        row_bits = len(self.rows).bit_length()
+        # Sorted by hand: `np.unique` costs more than the sums of a small file.
+        cells = np.sort((lines << row_bits) | rows)
+        starts = np.flatnonzero(np.diff(cells, prepend=-1))
+        weights = REPEAT_WEIGHTS[np.diff(starts, append=len(cells)).clip(max=len(REPEAT_WEIGHTS) - 1)]
+        cells = cells[starts]
+        lines, rows = cells >> row_bits, cells & ((1 << row_bits) - 1)
         sums = np.zeros((count, self.dims), dtype=np.float32)
-        starts = np.flatnonzero(np.diff(lines, prepend=-1))
-        ends = np.append(starts[1:], len(cells))
-        for first in range(0, len(starts), BLOCK_TEXTS):
-            line_block = slice(first, first + BLOCK_TEXTS)
-            cell_block = slice(starts[first], ends[line_block][-1])
-            used_rows, column = np.unique(rows[cell_block], return_inverse=True)
-            line = np.repeat(np.arange(len(starts[line_block])), ends[line_block] - starts[line_block])
-            weighted = np.zeros((len(starts[line_block]), len(used_rows)), dtype=np.float32)
-            weighted[line, column] = weights[cell_block]
-            sums[lines[starts[line_block]]] = weighted @ self.rows[used_rows].astype(np.float32)
+        first_lines = range(0, count, BLOCK_TEXTS)
+        bounds = [*np.searchsorted(lines, first_lines).tolist(), len(cells)]
+        column = np.empty(len(self.rows), np.int64)
+        for first, block in zip(first_lines, map(slice, bounds, bounds[1:]), strict=True):
+            is_used = np.zeros(len(self.rows), np.bool_)
+            is_used[rows[block]] = True
+            used_rows = np.flatnonzero(is_used)
+            column[used_rows] = np.arange(len(used_rows))
+            weighted = np.zeros((min(BLOCK_TEXTS, count - first), len(used_rows)), dtype=np.float32)
+            weighted[lines[block] - first, column[rows[block]]] = weights[block]
+            sums[first : first + BLOCK_TEXTS] = weighted @ self.rows[used_rows].astype(np.float32)
         return sums
 
 
 def _number_rows(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Return the rows of some texts, the number of the text of each row, and the number of texts."""
-    numbers = np.frombuffer(data, dtype=np.int32).astype(np.int64)
+    numbers = np.frombuffer(data, dtype=np.int32)
     is_row = numbers >= 0
     line: NDArray[np.int64] = np.cumsum(~is_row, dtype=np.int64)
     lines = int(line[-1]) + 1 if len(line) else 1
     if len(numbers) > MAX_TEXT_ROWS:
         line_starts = np.searchsorted(line, np.arange(lines)) + np.arange(lines).clip(max=1)
         is_row &= np.arange(len(numbers)) - line_starts[line] < MAX_TEXT_ROWS
-    return numbers[is_row], line[is_row], lines
+    return numbers[is_row].astype(np.int64), line[is_row], lines
 
 
 def _normalize_lines(sums: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

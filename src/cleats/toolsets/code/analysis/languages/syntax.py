@@ -8,7 +8,6 @@ of a cursor, and everything else works on integers and slices.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from msgspec import Struct
 from tree_sitter import Tree
@@ -244,16 +243,41 @@ class Frame(Struct, eq=False):
 
     def to_chunk(self, syntax: SyntaxTree) -> Chunk:
         """Return the finished chunk."""
-        facts: dict[str, Any] = {field: getattr(self, field) for field in _SHARED_FIELDS}
-        facts = {field: list(value) if isinstance(value, dict) else value for field, value in facts.items()}
+        # Field by field: a loop over the names of the fields takes twice as long.
         return Chunk(
+            kind=self.kind,
             name=self.qualified_name,
+            start=self.start,
+            end=self.end,
             start_line=syntax.line_number(self.start),
             end_line=syntax.line_number(max(self.start, self.end - 1)),
             own=self._own_ranges() if self.nested_ranges else [],
+            signature=self.signature,
+            params=self.params,
+            types=list(self.types),
+            return_type=self.return_type,
+            decorators=self.decorators,
+            bases=self.bases,
+            visibility=self.visibility,
+            modifiers=list(self.modifiers),
+            is_async=self.is_async,
+            is_generator=self.is_generator,
+            returns=self.returns,
+            calls=list(self.calls),
             uses=self._collect_uses(),
+            reads=list(self.reads),
+            writes=list(self.writes),
+            mutates=list(self.mutates),
+            aliases=list(self.aliases),
+            throws=list(self.throws),
+            awaits=list(self.awaits),
+            branches=self.branches,
+            loops=self.loops,
+            breaks=self.breaks,
+            continues=self.continues,
+            doc=self.doc,
             comments="\n".join(self.comments),
-            **facts,
+            steps=self.steps,
         )
 
     def is_blank(self, data: bytes) -> bool:
@@ -274,10 +298,7 @@ class Frame(Struct, eq=False):
         uses = {**self.uses, **self.reads, **self.calls, **self.mutates}
         for name in list(uses):
             if not name.isidentifier() and len(name) < MAX_NAME_CHARS:
-                uses.update(dict.fromkeys(name.replace("::", ".").replace("[]", "").replace("()", "").split(".")))
+                for part in name.replace("::", ".").replace("[]", "").replace("()", "").split("."):
+                    uses[part] = None
         uses.pop("", None)
         return list(uses)
-
-
-_SHARED_FIELDS = {*Chunk.__struct_fields__} & {*Frame.__struct_fields__} - {"name", "uses", "comments"}
-"""Fields that a chunk takes from its frame as they are, or as a list."""
