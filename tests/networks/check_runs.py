@@ -170,7 +170,7 @@ def choose_fault(fleet: NetworkFleet, chance: random.Random) -> Fault:
         *[Fault(f"silence of {machine.name}", machine.pull_cable, machine.plug_cable, short)] * 3,
         Fault(f"long silence of {worker_machine.name}", worker_machine.pull_cable, worker_machine.plug_cable, long),
         *[Fault(f"no link of {machine.name}", machine.disconnect, machine.connect, short)] * 3,
-        *[Fault(f"slow {machine.name}", machine.slow_down, machine.speed_up, 2 * short)] * 3,
+        *[Fault(f"slow link of {machine.name}", machine.slow_down, machine.speed_up, 2 * short)] * 3,
         *[
             Fault(
                 f"no answers to {worker_machine.name}",
