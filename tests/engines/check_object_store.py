@@ -1,6 +1,7 @@
 """Shared indexes in a real S3 server: large objects, lost connections, wrong clocks and credentials."""
 
 import os
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.repository import Repository
 from cleats.toolsets.code.sharing.manifest import FilePointerStore
 from cleats.toolsets.code.sharing.shared_index import IndexShare
-from cleats.toolsets.code.sharing.storage import Storage
+from cleats.toolsets.code.sharing.storage import MAX_CONCURRENT_PARTS, Storage
 from tests.engines.s3_server import RelayedBucket, S3Server, StoreRequest, relay_bucket, run_s3_server
 from tests.support.indexes import IndexedRepository, read_catalogue_content
 from tests.support.object_store import PROGRAM_VARIABLE
@@ -20,6 +21,9 @@ from tests.toolsets.code.sharing.test_fleet import make_bucket_storage
 
 LARGE_OBJECT_BYTES = 23 << 20
 """More than four of the parts of 5 MiB that a large object is sent in."""
+
+HOLD_SECONDS = 0.3
+"""The time that a part is held back, so that others that are sent meanwhile are seen."""
 
 
 @pytest.fixture
@@ -64,6 +68,28 @@ def test_a_large_object_travels_in_parts_and_arrives_whole(
 
     assert (tmp_path / "copy").read_bytes() == large_file.read_bytes()
     assert sum("partNumber=" in target for target in bucket.targets) >= 4
+
+
+def test_few_parts_are_sent_at_once_so_that_each_arrives_in_time_on_a_slow_link(
+    storage: Storage, bucket: RelayedBucket, large_file: Path
+) -> None:
+    active, peak, lock, never = 0, 0, threading.Lock(), threading.Event()
+
+    def hold_part(request: StoreRequest) -> bool:
+        nonlocal active, peak
+        if "partNumber=" in request.target:
+            with lock:
+                active += 1
+                peak = max(peak, active)
+            never.wait(HOLD_SECONDS)
+            with lock:
+                active -= 1
+        return False
+
+    bucket.faults = [hold_part]
+    storage.put("large", large_file)
+
+    assert 1 <= peak <= MAX_CONCURRENT_PARTS
 
 
 def test_a_connection_lost_in_any_part_leaves_no_object_and_the_next_attempt_works(

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import time
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,21 +20,24 @@ import msgspec
 from tests.engines.ports import find_free_ports
 
 POM_FILE = Path(__file__).with_name("pom.xml")
-INSTALL_TIMEOUT_SECONDS = 300
+VERSION_VARIABLE = "CLEATS_OPENSEARCH_VERSION"
+"""The environment variable with the version of OpenSearch to install, if not the one in the file above."""
+
+INSTALL_TIMEOUT_SECONDS = 900
 START_TIMEOUT_SECONDS = 600
-JVM_OPTIONS = """-Xms512m
+JVM_OPTIONS = """-Xms256m
 -Xmx512m
 -XX:+UseSerialGC
 -XX:-AlwaysPreTouch
 -XX:TieredStopAtLevel=1
 -Djava.io.tmpdir=${OPENSEARCH_TMPDIR}
-18-:-Djava.security.manager=allow
+18-23:-Djava.security.manager=allow
 -Djava.util.concurrent.ForkJoinPool.common.threadFactory=org.opensearch.secure_sm.SecuredForkJoinWorkerThreadFactory
 """
 """The options of the distribution without those that write to its folder, with a small heap and fast compilation."""
 
 NODE_USER_ID = 65534
-"""The user that nodes run as if the tests run as root, which OpenSearch refuses."""
+"""The user that nodes run as if the tests run as root."""
 
 PAINLESS_JARS = ("antlr4-runtime-*.jar", "asm-*.jar", "lang-painless-*.jar", "opensearch-scripting-painless-spi-*.jar")
 PAINLESS_POLICY = """grant {
@@ -55,6 +59,8 @@ def install_opensearch(home: Path) -> None:
     """
     packages = Path(mkdtemp(prefix="packages-", dir=home.parent))
     argv = ["mvn", "-q", "-B", "-f", str(POM_FILE), "dependency:copy-dependencies", f"-DoutputDirectory={packages}"]
+    if version := os.environ.get(VERSION_VARIABLE):
+        argv.append(f"-Dopensearch.version={version}")
     try:
         completed = subprocess.run(
             argv, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_SECONDS, check=False, cwd=packages
@@ -71,7 +77,8 @@ def install_opensearch(home: Path) -> None:
     for script in (home / "bin").iterdir():
         script.chmod(0o755)
     _unpack_archive(knn, home / "plugins" / "opensearch-knn")
-    _add_painless(packages, home)
+    if not (home / "modules" / "lang-painless").exists():  # the package of version 3 has it
+        _add_painless(packages, home)
     shutil.rmtree(packages)
 
 
@@ -93,6 +100,17 @@ def _add_painless(packages: Path, home: Path) -> None:
     (folder / "plugin-security.policy").write_text(PAINLESS_POLICY)
 
 
+@contextmanager
+def make_node_folder() -> Iterator[Path]:
+    """Yield a temporary folder that the user of the nodes can read."""
+    folder = Path(mkdtemp(prefix="cleats-nodes-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @dataclass
 class OpenSearchNode:
     """One node, with its own settings, data and logs."""
@@ -103,53 +121,70 @@ class OpenSearchNode:
     http_port: int
     settings: Mapping[str, Any]
     process: subprocess.Popen[bytes] | None = None
+    java_argv: Sequence[str] = ()
+    """The command that the script of the distribution has become, which starts a node again in half the time."""
 
     @property
     def base(self) -> str:
         return f"http://127.0.0.1:{self.http_port}"
 
-    def start(self) -> None:
-        """Start the node on its data; `wait_for_nodes` waits for it."""
-        config = self.folder / "config"
-        if not config.exists():
-            shutil.copytree(self.home / "config", config)
-            settings = {
-                "node.name": self.name,
-                "network.host": "127.0.0.1",
-                "http.port": self.http_port,
-                "path.data": str(self.folder / "data"),
-                "path.logs": str(self.folder / "logs"),
-                **self.settings,
-            }
-            lines = [f"{key}: {msgspec.json.encode(value).decode()}\n" for key, value in settings.items()]
-            (config / "opensearch.yml").write_text("".join(lines))
-            (config / "jvm.options").write_text(JVM_OPTIONS)
-            (self.folder / "tmp").mkdir()
-            _hand_over(self.folder)
-        environ = {
+    @property
+    def argv(self) -> list[str]:
+        """The command of the node, which runs as another user if this one is root: OpenSearch refuses root."""
+        user = NODE_USER_ID
+        demote = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"] if os.getuid() == 0 else []
+        return [*demote, *(self.java_argv or (str(self.home / "bin" / "opensearch"),))]
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
             **os.environ,
-            "OPENSEARCH_PATH_CONF": str(config),
+            "OPENSEARCH_PATH_CONF": str(self.folder / "config"),
             "OPENSEARCH_TMPDIR": str(self.folder / "tmp"),
             "OPENSEARCH_JAVA_OPTS": f"-XX:ErrorFile={self.folder}/error.log",
             "OPENSEARCH_JAVA_HOME": find_java_home(),
         }
-        user = NODE_USER_ID if os.getuid() == 0 else None
+
+    def write_config(self) -> None:
+        """Write the settings into the folder of the node."""
+        config = self.folder / "config"
+        shutil.copytree(self.home / "config", config)
+        settings = {
+            "node.name": self.name,
+            "network.host": "127.0.0.1",
+            "http.port": self.http_port,
+            "path.data": str(self.folder / "data"),
+            "path.logs": str(self.folder / "logs"),
+            **self.settings,
+        }
+        lines = [f"{key}: {msgspec.json.encode(value).decode()}\n" for key, value in settings.items()]
+        (config / "opensearch.yml").write_text("".join(lines))
+        agent = self.home / "agent" / "opensearch-agent.jar"  # OpenSearch 3 has it in place of a security manager
+        (config / "jvm.options").write_text(JVM_OPTIONS + f"-javaagent:{agent}\n" * agent.exists())
+        (self.folder / "tmp").mkdir()
+        _hand_over(self.folder)
+
+    def start(self) -> None:
+        """Start the node on its data; `wait_for_nodes` waits for it."""
+        if not (self.folder / "config").exists():
+            self.write_config()
         with (self.folder / "output.log").open("ab") as output:
             self.process = subprocess.Popen(
-                [str(self.home / "bin" / "opensearch")],
-                env=environ,
+                self.argv,
+                env=self.environ,
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                user=user,
-                group=user,
-                extra_groups=[] if user else None,
             )
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """End the node with a signal and wait until it has ended."""
         if self.process is not None:
+            command = Path(f"/proc/{self.process.pid}/cmdline")
+            if self.is_running() and command.exists():
+                words = command.read_text().split("\0")[:-1]
+                self.java_argv = words if "-cp" in words or "-classpath" in words else ()
             self.process.send_signal(number)
             self.process.wait(START_TIMEOUT_SECONDS)
             self.process = None

@@ -20,7 +20,7 @@ from tests.support.object_store import ObservedBucket, serve_requests
 from tests.support.waiting import wait_until
 
 MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-BUILD_TIMEOUT_SECONDS = 420
+BUILD_TIMEOUT_SECONDS = 1500
 START_TIMEOUT_SECONDS = 60
 BUCKET = "team"
 ACCESS_KEY, SECRET_KEY, REGION = "key", "secret", "eu-central-1"
@@ -56,23 +56,29 @@ class S3Server:
     program: Path
     folder: Path
     port: int
+    host: str = "127.0.0.1"
     secret: str = SECRET_KEY
     process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def argv(self) -> list[str]:
+        argv = [str(self.program), "--port", f"{self.host}:{self.port}", "--region", REGION, "--quiet"]
+        return [*argv, "posix", "--sidecar", str(self.folder / "meta"), str(self.folder / "data")]
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {**os.environ, "ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": self.secret}
+
     def start(self) -> None:
         """Start the server and wait until it accepts connections."""
-        argv = [str(self.program), "--port", f"127.0.0.1:{self.port}", "--region", REGION, "--quiet"]
-        argv += ["posix", "--sidecar", str(self.folder / "meta"), str(self.folder / "data")]
-        environ = {**os.environ, "ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": self.secret}
-        output = (self.folder / "output.log").open("ab")
-        with output:
-            self.process = subprocess.Popen(argv, env=environ, stdout=output, stderr=output)
+        with (self.folder / "output.log").open("ab") as output:
+            self.process = subprocess.Popen(self.argv, env=self.environ, stdout=output, stderr=output)
         wait_until(self._accepts_connections, limit=START_TIMEOUT_SECONDS)
 
     def _accepts_connections(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, (self.folder / "output.log").read_text()
-        with closing(HTTPConnection("127.0.0.1", self.port)) as connection:
+        with closing(HTTPConnection(self.host, self.port)) as connection:
             try:
                 connection.connect()
             except OSError:

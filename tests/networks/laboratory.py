@@ -95,11 +95,11 @@ class Machine:
     def answer_again(self, other: "Machine") -> None:
         run_command("ip", "-n", self.name, "route", "del", "blackhole", f"{other.address}/32")
 
-    def slow_down(self) -> None:
-        """Let packets wait for seconds and lose those that do not fit into the queue."""
+    def slow_down(self, rate: str = "24kbit") -> None:
+        """Let packets wait, for seconds at the lowest rate, and lose those that do not fit into the queue."""
         run_command(
             "tc", "-n", self.hub, "qdisc", "replace", "dev", self.port, "root", "tbf",
-            "rate", "24kbit", "burst", "2k", "limit", "6k",
+            "rate", rate, "burst", "2k", "limit", "6k",
         )  # fmt: skip
 
     def speed_up(self) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgres import create_database, make_unreachable
 from tests.support.process_trees import find_children, is_alive
 from tests.support.spans import read_span_files
-from tests.support.waiting import wait_until
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
 CALL_TRACE = TraceIds("7" * 32, "8" * 16)
 
@@ -259,3 +261,29 @@ async def test_a_queue_that_is_away_is_told_as_a_database_that_does_not_answer()
             with pytest.raises(UnreachableError):
                 async with late.open():
                     pass
+
+
+@pytest.mark.anyio
+async def test_a_job_is_retried_at_once_although_the_clock_of_its_worker_is_an_hour_fast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cleats.toolsets.launch.fleet.RETRY_BASE_SECONDS", 0)
+    monkeypatch.setattr("procrastinate.utils.utcnow", lambda: datetime.now(UTC) + timedelta(hours=1))
+    jobs = RunQueue(create_database())
+    attempts: list[str] = []
+    second_attempt = anyio.Event()
+
+    async def fail_once(run_id: str) -> None:
+        attempts.append(run_id)
+        if len(attempts) == 1:
+            raise RetryLaterError("BUSY")
+        second_attempt.set()
+
+    async with jobs.open(), anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(jobs.run_worker, fail_once, concurrency=1, drain=0.1))
+        await jobs.defer("r_1")
+        with anyio.fail_after(WAIT_TIMEOUT_SECONDS):
+            await second_attempt.wait()
+        tasks.cancel_scope.cancel()
+
+    assert attempts == ["r_1", "r_1"]

@@ -6,9 +6,11 @@ or for a run that has ended does no harm. A worker also takes over runs that los
 """
 
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -23,7 +25,8 @@ from cleats.toolsets.launch.runs.states import RunState
 from cleats.toolsets.launch.store.model import RecordedStep, Run
 
 if TYPE_CHECKING:
-    from procrastinate import App
+    from procrastinate import App, BaseRetryStrategy
+    from procrastinate.jobs import Job
 
 log = logging.getLogger(__name__)
 
@@ -95,10 +98,11 @@ class RunQueue:
 
     async def run_worker(self, drive: DriveCallback, *, concurrency: int, drain: float) -> None:
         """Take jobs until cancelled; then give the running ones `drain` seconds."""
-        from procrastinate import RetryStrategy  # noqa: PLC0415 - an extra
-
         assert self._app is not None  # noqa: S101 - inside `open`
-        retry = RetryStrategy(max_attempts=MAX_JOB_ATTEMPTS, exponential_wait=RETRY_BASE_SECONDS)
+        row = await self._app.connector.execute_query_one_async(
+            "SELECT extract(epoch FROM clock_timestamp())::float8 AS now"
+        )
+        retry = _make_retry_strategy(row["now"] - time.monotonic())
 
         @self._app.task(name=TASK_NAME, queue=QUEUE_NAME, retry=retry)
         async def _drive_run(run_id: str) -> None:
@@ -113,6 +117,24 @@ class RunQueue:
                 shutdown_graceful_timeout=drain,
                 delete_jobs="always",
             )
+
+
+def _make_retry_strategy(clock_offset: float) -> "BaseRetryStrategy":
+    """Return the strategy that repeats a job at a time of the database's clock.
+
+    That of Procrastinate uses the clock of this machine. A clock that is an hour fast would delay a run by an hour,
+    because a queued run is not queued again. `clock_offset` is the time of the database minus the monotonic time here.
+    """
+    from procrastinate import BaseRetryStrategy, RetryDecision  # noqa: PLC0415 - an extra
+
+    class DatabaseClockRetry(BaseRetryStrategy):
+        def get_retry_decision(self, *, exception: BaseException, job: "Job") -> RetryDecision | None:  # noqa: ARG002
+            if job.attempts >= MAX_JOB_ATTEMPTS:
+                return None
+            retry_time = clock_offset + time.monotonic() + RETRY_BASE_SECONDS ** (job.attempts + 1)
+            return RetryDecision(retry_at=datetime.fromtimestamp(retry_time, UTC))
+
+    return DatabaseClockRetry()
 
 
 def _create_tables(url: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from cleats.contract.errors import ErrorCode, ToolError
@@ -19,6 +19,10 @@ from cleats.system.atomic_files import sync_path
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+
+
+MAX_CONCURRENT_PARTS: Final = 2
+"""Parts of 5 MiB that an object is sent in at once. Each has 30 s: with more of them, all fail on a slow link."""
 
 
 class Storage(Protocol):
@@ -110,7 +114,7 @@ class ObjectStorage:
 
     def put(self, key: str, source: Path | bytes) -> None:
         with _use_obstore() as obstore:
-            obstore.put(self._store, key, source)
+            obstore.put(self._store, key, source, max_concurrency=MAX_CONCURRENT_PARTS)
 
     def remove(self, key: str) -> None:
         with _use_obstore(missing_ok=True) as obstore:
