@@ -156,7 +156,7 @@ def _plan_update(
 def _plan_changed_shard(
     source: IndexCatalogue, folder: Path, number: int, earlier: Path, changed: AbstractSet[str]
 ) -> _ShardPlan:
-    paths = sorted(changed.union(column_updates.read_paths(earlier)))
+    paths = sorted({*changed, *column_updates.read_paths(earlier)})
     rows = source.connection.executemany(f"{_SELECT_FILES_SQL} WHERE path = ?", [(path,) for path in paths])
     files = [_ShardFile(*row) for row in rows]
     name = f"{number:04d}-{_hash_content(_read_format_key(source), files)}"
