@@ -104,7 +104,7 @@ def _update_column(earlier: _Arrays, new: _Arrays, owners: _OwnerMap) -> Iterato
     missing = [(bisect_left(remaining, value), value) for value in new_values]
     missing = [(place, value) for place, value in missing if remaining[place : place + 1] != [value]]
     values = sorted([*remaining, *(value for _, value in missing)]) if missing else remaining
-    if values is earlier_values:
+    if earlier and values is earlier_values:
         yield from ((part, _pack(earlier[part])) for part in _TEXT_PARTS if part in earlier)
     else:
         yield from _pack_texts(values)
