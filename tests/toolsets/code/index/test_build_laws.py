@@ -1,5 +1,6 @@
 """An updated index equals a new one; a killed builder leaves a complete index."""
 
+import json
 import os
 import random
 import signal
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cleats.toolsets.code.index import catalogue_layers
+from cleats.toolsets.code.index import catalogue_layers, shard_plans
 from cleats.toolsets.code.index.catalogue_schema import BASE_FILE_NAME
 from cleats.toolsets.code.index.generations import GenerationStore
 from cleats.toolsets.code.query.request import parse_request
@@ -177,23 +178,27 @@ def test_an_updated_index_is_the_same_as_a_new_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120 + 5 * WALK_STEP_COUNT)
-@pytest.mark.parametrize("changes_bytes", [0, 1 << 30])
-def test_a_catalogue_in_two_files_is_the_same_as_one_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes_bytes: int
+@pytest.mark.parametrize(("changes_bytes", "recent_files"), [(0, 2), (1 << 30, 1), (1 << 30, 48)])
+def test_small_updates_of_a_large_repository_are_the_same_as_a_new_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes_bytes: int, recent_files: int
 ) -> None:
+    monkeypatch.setattr(shard_plans, "MIN_RECENT_FILES_REPOSITORY", 0)
+    monkeypatch.setattr(shard_plans, "MAX_RECENT_FILES", recent_files)
+    monkeypatch.setattr(shard_plans, "SMALL_SHARD_FILES", 2)
     monkeypatch.setattr(catalogue_layers, "MIN_BASE_BYTES", 0)
     monkeypatch.setattr(catalogue_layers, "MIN_CHANGES_BYTES", changes_bytes)
     world = IndexedRepository(tmp_path)
     walk = RepositoryWalk(world, seed=3)
     walk.begin()
     world.build_index()
-    steps, has_base = [], []
+    steps, has_base, has_recent = [], [], []
 
     for number in range(1, WALK_STEP_COUNT + 1):
         steps.append(walk.step())
         world.build_index()
         with world.lease_current() as lease:
             has_base.append((lease.folder / BASE_FILE_NAME).exists())
+            has_recent.append(json.loads((lease.folder / shard_plans.SHARD_TABLE_FILE_NAME).read_bytes())["recent"])
         if number % 4 and number != WALK_STEP_COUNT:
             continue
         fresh = IndexedRepository(tmp_path, cache_name="other", clock=world.clock)
@@ -211,6 +216,7 @@ def test_a_catalogue_in_two_files_is_the_same_as_one_file(
     # Merged as soon as there is a change, or only by an update of several files.
     assert set(has_base) == {True, False}
     assert (has_base[0], has_base[1]) == (True, changes_bytes > 0)
+    assert True in has_recent
 
 
 @pytest.mark.timeout(120 + 5 * KILL_COUNT)

@@ -37,7 +37,7 @@ FACT_SOURCES: Final = (
     "discovery",
     *(f"analysis/{name}" for name in ("facts.py", "extract.py", "languages", "formats", "risk", "embedding")),
     *(f"index/{name}.py" for name in ("columns", "column_updates", "column_writer", "digest", "file_reader")),
-    *(f"index/{name}.py" for name in ("full_text", "segments", "shard_writer", "tokens")),
+    *(f"index/{name}.py" for name in ("full_text", "segments", "shard_plans", "shard_writer", "tokens")),
     "records/model.py",
 )
 """The code that extracts the facts of a file, and that derives parts of an index from them: files

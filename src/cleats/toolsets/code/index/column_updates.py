@@ -23,7 +23,7 @@ from cleats.toolsets.code.index.column_writer import (
     PackedArray,
     write_arrays,
 )
-from cleats.toolsets.code.index.columns import FILE_COLUMNS, Ids, Vocabulary, group_arrays, map_arrays
+from cleats.toolsets.code.index.columns import FILE_COLUMNS, Vocabulary, group_arrays, map_arrays
 
 _Arrays = Mapping[str, NDArray[Any]]
 
@@ -104,7 +104,7 @@ def _update_column(earlier: _Arrays, new: _Arrays, owners: _OwnerMap) -> Iterato
     missing = [(bisect_left(remaining, value), value) for value in new_values]
     missing = [(place, value) for place, value in missing if remaining[place : place + 1] != [value]]
     values = sorted([*remaining, *(value for _, value in missing)]) if missing else remaining
-    if values is earlier_values:
+    if earlier and values is earlier_values:
         yield from ((part, _pack(earlier[part])) for part in _TEXT_PARTS if part in earlier)
     else:
         yield from _pack_texts(values)
@@ -136,11 +136,11 @@ def _pack_texts(values: Sequence[str]) -> Iterator[tuple[str, PackedArray]]:
         yield ("starts" if name == "text" else "lower_starts"), _pack(starts.astype(np.int32))
 
 
-def _map_postings(column: _Arrays, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], Ids]:
+def _map_postings(column: _Arrays, numbers: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return value and new owner of each posting whose owner stays, and which these are."""
     if not column:
         empty = np.zeros(0, np.int64)
-        return empty, empty, np.zeros(0, np.int32)
+        return empty, empty, empty
     owners = numbers[column["postings"]]
     is_kept = np.flatnonzero(owners >= 0)
     values = np.repeat(np.arange(len(column["bounds"]) - 1), np.diff(column["bounds"]))
