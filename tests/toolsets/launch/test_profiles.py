@@ -137,6 +137,52 @@ def test_a_profile_that_was_edited_is_read_again(tmp_path: Path) -> None:
     assert model.load_named_profile("mine", [folder]).version == "1.0.1"
 
 
+def write_profile(root: Path, name: str, extends: str, text: str = "") -> Path:
+    folder = root / name
+    folder.mkdir(parents=True)
+    head = f'schema_version = "1.0"\nname = "{name}"\ntitle = "{name}"\nextends = "{extends}"\n'
+    (folder / model.PROFILE_FILE_NAME).write_text(head + text)
+    return folder
+
+
+def test_a_profile_has_the_values_and_templates_of_the_one_it_extends(tmp_path: Path) -> None:
+    plain = model.load_named_profile("plain-mkdocs")
+    team = write_profile(tmp_path, "team", "plain-mkdocs", '[site]\nrepo_url = "/srv/docs"\ndefault_locale = "en"\n')
+    write_profile(tmp_path, "ours", "team", '[brand]\nproduct_name = "Acme {family}"\n')
+
+    profile = model.load_named_profile("ours", [tmp_path])
+    (team / model.PROFILE_FILE_NAME).write_text((team / model.PROFILE_FILE_NAME).read_text().replace("/srv", "/new"))
+    edited = model.load_named_profile("ours", [tmp_path])
+
+    assert (profile.title, profile.site.kind, profile.site.repo_url) == ("ours", "mkdocs", "/srv/docs")
+    assert (profile.sections, profile.gates, profile.version) == (plain.sections, plain.gates, plain.version)
+    assert profile.format_product_name("kit", "python") == "Acme kit"
+    assert profile.templates_folder == model.load_named_profile("plain").templates_folder
+    assert edited.site.repo_url == "/new/docs"
+
+
+@pytest.mark.parametrize(
+    ("extends", "text", "fault"),
+    [
+        ("nobody", "", "/extends: cannot extend 'nobody'"),
+        ("mine", "", "/extends: cannot extend 'mine'"),
+        ("../profiles/plain", "", "/extends: cannot extend '../profiles/plain'"),
+        ("other", "", "/extends: cannot extend 'mine'"),
+        ("plain", '[site]\nkind = "mkdocs"\n', "hugo_config is not a gate of mkdocs sites"),
+        ("plain", '[site]\nkind = "jekyll"\n', "/site/kind"),
+    ],
+)
+def test_a_profile_that_cannot_extend_another_is_refused(tmp_path: Path, extends: str, text: str, fault: str) -> None:
+    write_profile(tmp_path, "other", "mine")
+    write_profile(tmp_path, "mine", extends, text)
+
+    with pytest.raises(ToolError) as caught:
+        model.load_named_profile("mine", [tmp_path])
+
+    assert caught.value.code is ErrorCode.SCHEMA_VALIDATION_FAILED
+    assert fault in caught.value.message
+
+
 @pytest.mark.parametrize(
     ("old", "new", "path"),
     [

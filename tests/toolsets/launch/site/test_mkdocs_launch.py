@@ -15,13 +15,16 @@ import pytest
 
 from cleats.contract.errors import ErrorCode, ToolError
 from cleats.system.processes import process
-from cleats.toolsets.launch.gates import registry
+from cleats.toolsets.launch.gates import mkdocs_build, registry
+from cleats.toolsets.launch.profiles.model import load_named_profile
 from cleats.toolsets.launch.site import detection, preview
 from cleats.toolsets.launch.site.mkdocs_command import PYTHON_OPTIONS, RUNNER_PATH
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.workers import validate
 from tests.support.launch_pipeline import Pipeline
 from tests.support.launch_sites import MKDOCS_CONFIG, commit_folder, copy_sample, write_mkdocs_site
 
+PROFILE = load_named_profile("plain-mkdocs")
 PAGES = "docs/measurekit"
 NEW_NAV_LINES = """\
   - measurekit:
@@ -211,12 +214,28 @@ def test_a_hostile_configuration_is_refused_and_runs_nothing(launched: Pipeline,
     assert not marker.exists()
 
 
-def test_a_link_in_the_site_is_refused_because_mkdocs_would_publish_what_it_leads_to(launched: Pipeline) -> None:
-    (launched.site / "docs/secrets").symlink_to("/etc")
+@pytest.mark.parametrize("target", ["/etc", "/etc/hostname", "../.git/config", "about", "nowhere"])
+def test_a_link_in_the_pages_is_refused_where_mkdocs_would_publish_what_it_leads_to(
+    launched: Pipeline, target: str
+) -> None:
+    (launched.site / "docs/secrets").symlink_to(target)
 
-    issues = list_issues(launched)
+    site = anyio.run(validate.survey_site, launched.build_job("look"), PROFILE, launched.folder.root / "work/scratch")
+    verdict = anyio.run(mkdocs_build.check_mkdocs_build, site)
 
-    assert ("mkdocs_build", "blocker", "not built: the site has a link, pipe, socket or device") in issues
+    assert [(draft.severity, draft.path) for draft in verdict if not isinstance(draft, str)] == [
+        ("blocker", "docs/secrets")
+    ]
+
+
+def test_a_page_may_be_a_link_to_another_file_of_the_site(tmp_path: Path) -> None:
+    root = prepare_inputs(tmp_path)
+    (root / "site/README.md").write_text("# All about it\n")
+    (root / "site/docs/readme-copy.md").symlink_to("../README.md")
+    (root / "site/latest").symlink_to("docs")
+    commit_folder(root / "site")
+
+    assert list_issues(build_run(root).run_all()) == []
 
 
 FENCE_PROBE = """

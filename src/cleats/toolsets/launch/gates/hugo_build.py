@@ -1,6 +1,8 @@
 """Hugo must build the site, and every planned page must be in the output."""
 
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,6 @@ from cleats.system.processes import process
 from cleats.system.processes.process import StartError
 from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
-from cleats.toolsets.launch.gates.site_files import find_special_file
 from cleats.toolsets.launch.runs.issues import Severity
 from cleats.toolsets.launch.site.hugo_command import build_hugo_environment, list_source_options
 from cleats.toolsets.launch.site.programs import describe_exit
@@ -107,7 +108,7 @@ async def check_hugo_build(site: LaunchSite) -> list[GateMessage]:
     messages: list[GateMessage] = []
     if links := [change.path for change in site.changes if change.kind == "link"]:
         return [BUILD_REFUSED.draft("the site holds a link", links[0])]
-    if (special_path := find_special_file(site.job.site)) is not None:
+    if (special_path := _find_special_file(site.job.site)) is not None:
         message = "the site contains a special file (a pipe, socket or device), which cannot be read"
         return [BUILD_REFUSED.draft(message, special_path)]
     for build in plan_builds(site)[0]:
@@ -117,6 +118,16 @@ async def check_hugo_build(site: LaunchSite) -> list[GateMessage]:
         except StartError as start_error:
             messages.append(BUILD_FAILED.draft(f"Hugo does not start: {start_error}"))
     return messages
+
+
+def _find_special_file(root: Path) -> str | None:
+    for directory, folders, names in os.walk(root):
+        folders[:] = sorted(folder for folder in folders if folder != ".git")
+        for name in sorted(names):
+            mode = Path(directory, name).lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+                return Path(directory, name).relative_to(root).as_posix()
+    return None
 
 
 async def _run_build(site: LaunchSite, build: HugoBuild) -> list[GateMessage]:

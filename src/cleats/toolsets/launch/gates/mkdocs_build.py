@@ -1,13 +1,14 @@
 """MkDocs must build the site in its strict mode, and every planned page must be in the output."""
 
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from cleats.system.processes import process
 from cleats.system.processes.process import StartError
 from cleats.toolsets.launch.gates.model import Gate, GateMessage, IssueDraft, IssueKind
 from cleats.toolsets.launch.gates.site import BuiltSite, LaunchSite
-from cleats.toolsets.launch.gates.site_files import find_special_file
 from cleats.toolsets.launch.site import mkdocs_command
 from cleats.toolsets.launch.site.mkdocs import MkDocsConfig, read_mkdocs_config
 from cleats.toolsets.launch.site.mkdocs_urls import MkDocsUrlRules
@@ -40,13 +41,31 @@ async def check_mkdocs_build(site: LaunchSite) -> list[GateMessage]:
     if config.refusals:
         first = config.refusals[0]
         return [BUILD_REFUSED.draft(f"not built: {first.message}", config.path, first.line)]
-    # MkDocs follows links, and would publish the files of this machine that they lead to.
-    if (special_path := find_special_file(site.job.site, with_links=True)) is not None:
-        return [BUILD_REFUSED.draft("not built: the site has a link, pipe, socket or device", special_path)]
+    if (unsafe_path := find_unsafe_file(site.job.site, config.docs_folder)) is not None:
+        message = "not built: the pages have a pipe, socket or device, or a link to a folder or out of the site"
+        return [BUILD_REFUSED.draft(message, unsafe_path)]
     try:
         return [f"build {config.path}", *await _run_build(site, config)]
     except StartError as start_error:
         return [BUILD_FAILED.draft(f"MkDocs does not start: {start_error}")]
+
+
+def find_unsafe_file(root: Path, docs_folder: str) -> str | None:
+    """Return the first file of the pages that MkDocs must not read, or None.
+
+    MkDocs follows links and would publish what they lead to. A link to a file of the site, such as README.md, is fine.
+    """
+    site, docs = root.resolve(), root / docs_folder
+    if docs.resolve() != site / docs_folder:
+        return docs_folder
+    for directory, folders, names in os.walk(docs):
+        for path in (Path(directory, name) for name in sorted([*names, *folders])):
+            target = path.resolve()
+            is_own = target.is_relative_to(site) and not target.is_relative_to(site / ".git")
+            is_plain = target.is_file() if path.is_symlink() else path.is_file() or path.is_dir()
+            if not is_own or not is_plain:
+                return path.relative_to(root).as_posix()
+    return None
 
 
 async def _run_build(site: LaunchSite, config: MkDocsConfig) -> list[GateMessage]:

@@ -198,8 +198,13 @@ def find_profile_folders(folders: Sequence[Path | str] = ()) -> dict[str, Path]:
 
 
 def _read_profile(folder: Path) -> Profile:
-    # The modification time is part of the key, so that a running server sees an edited profile.
-    return _parse_profile(folder, (folder / PROFILE_FILE_NAME).stat().st_mtime_ns)
+    profile = _parse_profile(folder, _read_stamps(folder))
+    return _parse_profile(folder, _read_stamps(folder, *profile.base_folders)) if profile.base_folders else profile
+
+
+def _read_stamps(*folders: Path) -> tuple[int, ...]:
+    """Return the times of the last changes; as part of the key, they let a running server see an edited profile."""
+    return tuple((folder / PROFILE_FILE_NAME).stat().st_mtime_ns for folder in folders)
 
 
 def _load_document(folder: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any], tuple[Path, ...]]:
@@ -224,7 +229,7 @@ def _load_document(folder: Path, extending: tuple[Path, ...] = ()) -> tuple[dict
 
 
 @cache
-def _parse_profile(folder: Path, _stamp: int) -> Profile:
+def _parse_profile(folder: Path, _stamps: tuple[int, ...]) -> Profile:
     document, base_folders = _load_document(folder)
     if violations := [violation.as_json() for violation in _load_validator().find_violations(document)]:
         raise _make_profile_error(folder, violations)
