@@ -179,7 +179,7 @@ def check(
     style: ReportStyle,
     config: ContractConfig,
 ) -> None:
-    """Check that a contract has not changed, or that its version says so.
+    """Check that a contract changed only with its version.
 
     With --server or --url, compares an MCP server with its lock file. Every change fails the check,
     also of descriptions, because models act on them. --fail-on major allows changes that break no
