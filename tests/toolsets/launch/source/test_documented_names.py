@@ -280,3 +280,24 @@ def test_the_parameters_of_a_function_type_are_no_properties(tmp_path: Path) -> 
     files: dict[str, str | bytes] = {"package.json": PACKAGE_JSON, "index.d.ts": types}
 
     assert list_summaries(files, tmp_path, "typescript") == {"Handler": "", "pour": ""}
+
+
+def test_type_declarations_beside_the_code_are_read_without_a_field_that_names_them(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "package.json": json.dumps({"name": "p-kettle", "version": "1.0.0", "exports": "./index.js"}),
+        "index.js": "export default function pour() {}\n",
+        "index.d.ts": "/**\nPour a cup.\n*/\nexport default function pour(cup: string): void;\n",
+    }
+
+    assert list_summaries(files, tmp_path, "javascript") == {"pour": "Pour a cup."}
+
+
+def test_of_two_programs_for_beginners_the_first_in_the_document_is_the_first_program(tmp_path: Path) -> None:
+    readme = (
+        "# kettle\n\n## Usage\n\n```python\nimport kettle\n\nkettle.pour(1)\n```\n\n"
+        "### Example\n\n```python\nimport kettle\n\nkettle.clean(1)\n```\n"
+    )
+    program = choose_first_program(build_material(tmp_path, readme, CODE_TEXT))
+
+    assert program is not None
+    assert program.code.endswith("kettle.pour(1)")

@@ -59,8 +59,11 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
     public_names = [str(symbol["name"]) for symbol in material.symbols]
     main_name = max(counts, key=lambda name: counts[name], default="")
 
+    positions = {entry["snippet_id"]: number for number, entry in enumerate(material.catalogue["snippets"])}
+
     def rank_program(item: PageSnippet) -> tuple[Any, ...]:
         lines = item.code.count("\n") + 1
+        is_starter_code = bool(set(STARTER_TAGS[:-1]) & set(item.tags))
         kind = next((number for number, tag in enumerate(("readme", "example", "docs")) if tag in item.tags), 3)
         return (
             not uses[item.snippet_id] and "usage" not in item.tags,
@@ -69,12 +72,13 @@ def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
             bool(_FAILURE_PATH_PATTERN.search(item.path)),
             not uses[item.snippet_id],
             lines > MAX_FIRST_PROGRAM_LINES,
-            not set(STARTER_TAGS[:-1]) & set(item.tags),
-            main_name not in uses[item.snippet_id],
+            not is_starter_code,
             kind > 1,
+            main_name not in uses[item.snippet_id] and not is_starter_code,
             not _imports_product(material, item),
             kind,
-            lines < 3,
+            lines < 2,
+            positions[item.snippet_id],
         )
 
     return min(usable, key=rank_program, default=None)
@@ -235,7 +239,9 @@ def _render_documented_code(material: LaunchMaterial, shown_ids: Collection[str]
     for item in material.find_snippets(["docstring"], material.language):
         if item.snippet_id in shown_ids or not page_context.is_short(item):
             continue
-        symbols = document_text.list_used_symbols(material, [item])
+        symbols = document_text.list_used_symbols(material, [item]) or [
+            symbol for symbol in material.symbols if slugify_title(re.split(r"\W+", symbol["name"])[-1]) in item.tags
+        ]
         leads = [api_overview.render_lead(material, symbol) for symbol in symbols]
         if (lead := next(filter(None, leads), "")) and len(blocks) < MAX_DOCUMENTED_EXAMPLES:
             blocks.append(f"{lead}\n\n{page_context.fence_code(item.language, item.code)}")

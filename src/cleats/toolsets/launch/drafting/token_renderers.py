@@ -67,10 +67,13 @@ def _list_remaining_features(context: PageContext, part: int = 1) -> list[str]:
         if part.get("claim_id") in material.claims
         for place in _list_places(material.claims[part["claim_id"]])
     }
+    about = _render_about(context)
     features = [
         claim_id
         for claim_id in material.list_group("key_features")
-        if claim_id != intro_claim and not task_places.intersection(_list_places(material.claims[claim_id]))
+        if claim_id != intro_claim
+        and not task_places.intersection(_list_places(material.claims[claim_id]))
+        and not _is_repeated(str(material.claims[claim_id]["claim_text"]), about)
     ]
     name = material.product_name
     features.sort(key=lambda feature: not material.claims[feature]["claim_text"].startswith(name))

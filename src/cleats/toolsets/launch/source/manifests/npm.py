@@ -60,6 +60,7 @@ def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: s
     names = [document.get("types"), document.get("typings"), *_collect_export_files(root)]
     names += [document.get("source"), document.get("module"), document.get("main"), "index.js"]
     files = [folder + name.removeprefix("./") for name in names if isinstance(name, str) and "*" not in name]
+    files += [re.sub(r"\.([cm]?)js$", r".d.\1ts", file) for file in files]  # TypeScript reads them without a field
     built_files = [file for file in dict.fromkeys(files) if file not in tree.path_set]
     sources = [source for file in built_files for source in _list_source_files(file.removeprefix(folder), folder)]
     entry_files = [file for file in dict.fromkeys((*files, *sources)) if file in tree.path_set]
