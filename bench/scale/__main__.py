@@ -156,6 +156,7 @@ def _measure_questions(root: Path, cache: Path, rounds: int) -> dict[str, list[f
     with ours.open_engine(root, cache) as engine:
         paths = [path for columns in engine.shards for path in columns.paths.values()]
         stems = [" ".join(path.rsplit(".", 1)[0].replace("_", " ").split("/")[-3:]) for path in sorted(paths)]
+        stems = [stem for stem in stems if stem.split()]  # nothing is left of `.gitignore`
         names = list(islice(stems, 0, None, max(1, len(stems) // QUESTION_COUNT)))
         questions = {
             "sentences": [f"how does {name} work" for name in names],

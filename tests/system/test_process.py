@@ -758,6 +758,7 @@ def test_no_other_module_starts_or_ends_processes() -> None:
 
     assert module_names == {
         "system/processes/command.py",
+        "system/processes/fence.py",
         "system/processes/fork.py",
         "system/processes/process.py",
         "system/processes/shared_supervisor.py",

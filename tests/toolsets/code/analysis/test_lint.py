@@ -197,7 +197,7 @@ def test_eslint_is_asked_when_a_repositorys_code_may_run(checkout: Path) -> None
     ("lines", "warning"),
     [
         (["echo 'no config' >&2", "exit 2"], "eslint failed: no config"),
-        (["echo hello"], "eslint answered with something else"),
+        (["echo hello"], "eslint printed unexpected output"),
     ],
 )
 def test_an_eslint_that_fails_is_a_warning(checkout: Path, lines: list[str], warning: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -24,7 +25,7 @@ from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
 from cleats.settings import make_settings as make_settings_flat
 from cleats.toolsets.code.composition import open_indexes
-from cleats.toolsets.code.index import freshness, portable
+from cleats.toolsets.code.index import freshness, freshness_snapshot, portable
 from cleats.toolsets.code.index.freshness import Freshness
 from cleats.toolsets.code.index.service import Indexes
 from cleats.toolsets.code.repository import Repository
@@ -226,6 +227,51 @@ def test_a_second_look_asks_nobody_when_nothing_has_moved(
     monkeypatch.setattr("cleats.toolsets.code.index.changes.discover_files", None)
 
     assert checker.check() is first
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report changes")
+def test_files_are_not_looked_at_again_until_the_system_reports_a_change(
+    world: IndexedRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.build_index()
+    checker = freshness.FreshnessChecker(world.root, world.generation_store, world.options)
+    for folder in (world.root, world.root / "app"):
+        os.utime(folder, ns=(10**18, 10**18))
+    checker.check()
+    looked: list[object] = []
+    look = freshness_snapshot.FreshnessSnapshot.list_linked_files
+
+    def count_look(snapshot: freshness_snapshot.FreshnessSnapshot) -> object:
+        looked.append(snapshot)
+        return look(snapshot)
+
+    monkeypatch.setattr(freshness_snapshot.FreshnessSnapshot, "list_linked_files", count_look)
+
+    unchanged = [checker.has_changed() for _ in range(3)]
+    looks_before = len(looked)
+    core = world.root / "app/core.py"
+    core.write_bytes(core.read_bytes()[::-1])  # of the same size
+    changed = [checker.has_changed() for _ in range(2)]
+
+    assert unchanged == [False] * 3
+    assert looks_before == 1
+    assert changed == [True] * 2
+
+
+def test_a_change_through_a_hard_link_elsewhere_is_noticed(world: IndexedRepository) -> None:
+    linked = world.folder / "elsewhere.py"
+    os.link(world.root / "app/core.py", linked)
+    world.build_index()
+    checker = freshness.FreshnessChecker(world.root, world.generation_store, world.options)
+    for folder in (world.root, world.root / "app"):
+        os.utime(folder, ns=(10**18, 10**18))
+    checker.check()
+    before = checker.has_changed()
+
+    linked.write_text("changed = True\n")
+
+    assert before is False
+    assert checker.has_changed() is True
 
 
 def test_a_file_that_is_written_after_a_look_is_reported_before_it_is_counted(

@@ -245,20 +245,27 @@ def test_the_order_of_files_in_the_catalogue_does_not_matter(tmp_path: Path, arg
     assert collect_answers(one, **arguments) == collect_answers(two, **arguments)
 
 
+@pytest.mark.parametrize("share", [0.1, 1.0])
 def test_rows_that_are_widened_block_by_block_are_as_close_as_those_kept_wide(
+    share: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(7)
     sizes = (1, meaning.BLOCK_ROWS, 2 * meaning.BLOCK_ROWS + 5)
     shards = [rng.integers(-127, 128, (size, 16), np.int8) for size in sizes]
     direction = rng.random(16, np.float32)
-    wide = meaning.VectorIndex(shards).compute_cosines(direction)
+    direction /= np.linalg.norm(direction)
+    mask = rng.random(sum(sizes)) < share
+    wide = meaning.VectorIndex(shards).compare_chunks(direction, mask).values
 
     monkeypatch.setattr(meaning, "MAX_WIDENED_ROWS", 0)
-    widened = meaning.VectorIndex(shards).compute_cosines(direction)
+    compared = meaning.VectorIndex(shards).compare_chunks(direction, mask)
+    estimates = compared.values.copy()
+    compared.refine(rng.permutation(np.flatnonzero(mask)))
 
     assert len(wide) == sum(sizes)
-    assert wide.tobytes() == widened.tobytes()
+    assert np.abs(estimates[mask] - wide[mask]).max() <= meaning.ESTIMATE_TOLERANCE
+    assert wide[mask].tobytes() == compared.values[mask].tobytes()
 
 
 def test_an_empty_repository_is_searched_in_vain(tmp_path: Path) -> None:

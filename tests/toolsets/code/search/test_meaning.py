@@ -20,7 +20,8 @@ class _Chunks(NamedTuple):
 def _rank(cosines: Any, mask: Any, weights: Any) -> list[int]:
     chunks = _Chunks(weights, np.arange(len(cosines)))
     plan = SearchPlan((), ("word",), is_strict=False, weights=FINDING_WEIGHTS)
-    positions: list[int] = meaning.rank_by_meaning(chunks, cosines, mask, LIMIT, plan).positions.tolist()
+    ranked = meaning.rank_by_meaning(chunks, meaning.ChunkCosines(cosines), mask, LIMIT, plan)
+    positions: list[int] = ranked.positions.tolist()
     return positions
 
 
@@ -48,3 +49,19 @@ def test_a_sample_that_misses_the_best_chunks_hides_none() -> None:
 
     assert len(found) == LIMIT
     assert {position for position in range(CHUNK_COUNT) if mask[position] and cosines[position] > 0.5} <= set(found)
+
+
+def test_estimates_that_are_off_change_no_rank() -> None:
+    rng = np.random.default_rng(5)
+    cosines = rng.random(CHUNK_COUNT, np.float32)
+    cosines[rng.integers(0, CHUNK_COUNT, CHUNK_COUNT // 2)] = np.float32(0.99)  # ties, also at the last rank
+    errors = rng.uniform(-1, 1, CHUNK_COUNT).astype(np.float32) * np.float32(meaning.ESTIMATE_TOLERANCE)
+    estimated = meaning.ChunkCosines(cosines + errors, cosines.__getitem__)
+    mask, weights = np.ones(CHUNK_COUNT, np.bool_), np.ones(CHUNK_COUNT, np.float32)
+    chunks = _Chunks(weights, np.arange(CHUNK_COUNT))
+    plan = SearchPlan((), ("word",), is_strict=False, weights=FINDING_WEIGHTS)
+
+    ranked = meaning.rank_by_meaning(chunks, estimated, mask, LIMIT, plan)
+
+    assert ranked.positions.tolist() == np.lexsort((np.arange(CHUNK_COUNT), -cosines))[:LIMIT].tolist()
+    assert ranked.scores.tolist() == cosines[ranked.positions].tolist()

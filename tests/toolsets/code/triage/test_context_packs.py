@@ -8,6 +8,7 @@ import pytest
 
 from cleats.contract.errors import ErrorCode
 from cleats.toolsets.code.index.freshness import check_generation
+from cleats.toolsets.code.index.freshness_snapshot import SnapshotWatch
 from cleats.toolsets.code.query.request import parse_request
 from cleats.toolsets.code.records.model import (
     Exposure,
@@ -133,11 +134,12 @@ def test_a_server_that_looked_before_sees_the_first_record_at_once(shop: TriageS
     shop.build_index()
 
     _, snapshot = check_generation(shop.root, shop.lease_current(), shop.options)
-    is_current = snapshot.is_valid(shop.root)
+    watch = SnapshotWatch(snapshot)
+    was_changed = watch.has_changed(shop.root)
     shop.ingest_report("dependabot")
 
-    assert is_current
-    assert not snapshot.is_valid(shop.root)
+    assert not was_changed
+    assert watch.has_changed(shop.root)
 
 
 def test_a_file_of_the_repository_at_the_place_of_records_is_only_a_file(shop: TriageShop) -> None:

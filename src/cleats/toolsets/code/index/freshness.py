@@ -2,39 +2,36 @@
 
 A full check lists the files as a build does and compares them with the catalogue. In a long-lived
 process, the next check only asks the system whether anything that the last one saw has changed: the
-files, and the folders that hold them, whose times a new file changes. Changes that neither shows,
-such as an ignore rule outside the repository, are found at the next full check.
+files, and the folders that hold them, whose times a new file changes. Where the system reports changes
+of folders by itself, even that is asked only after a report. Changes that neither shows, such as an
+ignore rule outside the repository, are found at the next full check.
 """
 
 import asyncio
 import logging
-import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from cleats.system.processes import blocking
 from cleats.system.processes.command import GRACE_SECONDS
 from cleats.system.processes.shared_runs import SharedRuns
-from cleats.toolsets.code.analysis.history.head import GitHead, is_same_head, read_head
-from cleats.toolsets.code.discovery.files import DiscoveredFile
+from cleats.toolsets.code.analysis.history.head import GitHead, is_same_head
 from cleats.toolsets.code.index.catalogue import IndexCatalogue
 from cleats.toolsets.code.index.catalogue_schema import UNCERTAIN_MTIME_NS
 from cleats.toolsets.code.index.changes import FileSurvey, IndexForm, describe_lint
+from cleats.toolsets.code.index.freshness_snapshot import FreshnessSnapshot, SnapshotWatch
 from cleats.toolsets.code.index.generations import GenerationLease, GenerationStore
 from cleats.toolsets.code.index.options import BuildOptions
 from cleats.toolsets.code.index.progress import BuildReport
 from cleats.toolsets.code.repository import Repository
 
 log = logging.getLogger(__name__)
-
-FULL_CHECK_SECONDS: Final = 60.0
-"""Seconds after which a check is a full one again."""
 
 
 class Freshness(NamedTuple):
@@ -68,9 +65,7 @@ class Freshness(NamedTuple):
         return "; ".join(reasons) or "up to date"
 
 
-def check_generation(
-    root: Path, lease: GenerationLease, options: BuildOptions
-) -> tuple[Freshness, "FreshnessSnapshot"]:
+def check_generation(root: Path, lease: GenerationLease, options: BuildOptions) -> tuple[Freshness, FreshnessSnapshot]:
     """Compare a generation with its files, in full."""
     started_ns = time.time_ns()
     with IndexCatalogue.open(lease.catalogue_path) as catalogue:
@@ -104,45 +99,12 @@ def _describe_head_change(before: GitHead | None, after: GitHead | None) -> str:
     return "git has another part of the history"
 
 
-class FreshnessSnapshot(Struct, frozen=True):
-    """The state of a folder that a full check saw."""
-
-    files: list[DiscoveredFile]
-    head: GitHead | None
-    """None where git does not count."""
-    folders: dict[str, int]
-    """The modification time of each folder; `UNCERTAIN_MTIME_NS` if it changed during the check."""
-    taken_at: float = field(default_factory=time.monotonic)
-
-    @classmethod
-    def from_survey(cls, root: Path, survey: FileSurvey, started_ns: int) -> "FreshnessSnapshot":
-        """Take a snapshot of a survey that started at a time, in nanoseconds."""
-        paths = _collect_folders(root, survey.discovery.files).union(survey.watched_folders)
-        folders = {folder: _read_mtime(folder) for folder in paths}
-        mtimes = {
-            folder: mtime_ns if mtime_ns < started_ns else UNCERTAIN_MTIME_NS for folder, mtime_ns in folders.items()
-        }
-        return cls(survey.discovery.files, survey.head, mtimes)
-
-    def is_valid(self, root: Path) -> bool:
-        """Return whether nothing has changed, and the snapshot is recent."""
-        return time.monotonic() - self.taken_at < FULL_CHECK_SECONDS and not self.has_changed(root)
-
-    def has_changed(self, root: Path) -> bool:
-        """Return whether anything in the snapshot has changed."""
-        return (
-            (self.head is not None and read_head(root) != self.head)
-            or any(_read_mtime(folder) != mtime_ns for folder, mtime_ns in self.folders.items())
-            or not all(_is_unchanged(file) for file in self.files)
-        )
-
-
 class FreshnessChecker:
     """Checks the freshness of one repository's index."""
 
     def __init__(self, root: Path, store: GenerationStore, options: BuildOptions) -> None:
         self._root, self._store, self._options = root, store, options
-        self._last: tuple[Freshness, FreshnessSnapshot] | None = None
+        self._last: tuple[Freshness, SnapshotWatch] | None = None
 
     def check(self) -> Freshness | None:
         """Compare the index with its files; return None when there is no index. Blocks."""
@@ -151,16 +113,21 @@ class FreshnessChecker:
             return None
         with lease:
             last = self._last
-            if last is None or last[0].generation != lease.name or not last[1].is_valid(self._root):
-                last = self._last = check_generation(self._root, lease, self._options.for_repository(self._root))
+            if last is None or last[0].generation != lease.name or not self._is_valid(last[1]):
+                fresh, snapshot = check_generation(self._root, lease, self._options.for_repository(self._root))
+                last = self._last = fresh, SnapshotWatch(snapshot)
             return last[0]
+
+    def _is_valid(self, watch: SnapshotWatch) -> bool:
+        return watch.snapshot.is_recent and not watch.has_changed(self._root)
 
     def has_changed(self) -> bool | None:
         """Return whether anything has changed since the last check; None if that says too little. Blocks briefly."""
         last = self._last
         if last is None or last[0].generation != self._store.read_current_name():
             return None
-        return None if UNCERTAIN_MTIME_NS in last[1].folders.values() else last[1].has_changed(self._root)
+        is_uncertain = UNCERTAIN_MTIME_NS in last[1].snapshot.folders.values()
+        return None if is_uncertain else last[1].has_changed(self._root)
 
     def report_if_unchanged(self, options: BuildOptions) -> BuildReport | None:
         """Return the report of a build with these options if it would change nothing."""
@@ -178,33 +145,6 @@ class FreshnessChecker:
         ).matches_meta(meta):
             return None
         return BuildReport.from_unchanged(meta, lease.name)
-
-
-def _collect_folders(root: Path, files: Iterable[DiscoveredFile]) -> set[str]:
-    """Return the folders with files in them, and their parents up to the root."""
-    top = os.fspath(root)
-    folders = {top}
-    for file in files:
-        folder = os.path.dirname(file.fs_path)  # noqa: PTH120 - a Path for every file is dear
-        while folder not in folders and len(folder) > len(top):
-            folders.add(folder)
-            folder = os.path.dirname(folder)  # noqa: PTH120
-    return folders
-
-
-def _read_mtime(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116 - a Path for every file is dear
-    except OSError:
-        return 0
-
-
-def _is_unchanged(file: DiscoveredFile) -> bool:
-    try:
-        status = os.lstat(file.fs_path)
-    except OSError:
-        return False
-    return (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
 
 
 FRESHNESS_CACHE_SECONDS: Final = 2.0

@@ -233,7 +233,7 @@ class Indexes:
         raise ToolError(
             ErrorCode.NO_INDEX,
             f"{repository.root} has no index{version_note}{parent_note}.",
-            hint="Call build_index or run `cleats index` there first, or name another repository with repoPath."
+            hint="Call build_index or run `cleats index` there first, or give another repository as repoPath."
             f"{self._suggest_repositories('repoPath')}",
         )
 

@@ -43,7 +43,7 @@ from cleats.toolsets.code.search.fusion import (
     weigh_standing,
 )
 from cleats.toolsets.code.search.hit_details import CatalogueReaderPool
-from cleats.toolsets.code.search.meaning import VectorIndex, map_vectors
+from cleats.toolsets.code.search.meaning import ChunkCosines, VectorIndex, map_vectors
 
 ListingNumber = Literal["severity", "modified"]
 
@@ -159,13 +159,13 @@ class SearchEngine:
         file, ordinal = columns.locate_chunk(position - self.shard_starts[shard])
         return columns.paths[file], ordinal
 
-    def compute_cosines(self, query_words: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return the similarity of every chunk to the meaning of query_words; None when it is unknown."""
+    def compare_meaning(self, query_words: Sequence[str], mask: Mask) -> ChunkCosines | None:
+        """Return the similarity of the chunks of a mask to the meaning of query_words; None when it is unknown."""
         table, vector_index = load_word_table(), self._vector_index
         if table is None or vector_index is None:
             return None
         direction = table.encode_query(query_words)
-        return vector_index.compute_cosines(direction) if direction.any() else None
+        return vector_index.compare_chunks(direction, mask) if direction.any() else None
 
     @cached_property
     def kind_weights(self) -> NDArray[np.float32]:

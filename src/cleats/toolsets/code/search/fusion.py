@@ -7,16 +7,14 @@ can be explained: it is exactly the sum of its parts.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, count
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
+from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns, sort_unique
 from cleats.toolsets.code.query.filters import make_literal_pattern
-from cleats.toolsets.code.search.expressions import sum_scores
 
 KIND_WEIGHTS: Final[Mapping[str, float]] = {"module": 0.6, "class": 0.9, "lines": 0.9, "entry": 0.9}
 """Factors for scores in a list, by the kind of the chunk."""
@@ -156,17 +154,50 @@ _NAME_BOUNDARY_BYTES = rb"\0.:#/"
 """Bytes that may precede a part of a name."""
 
 
-def score_named_chunks(columns: ShardColumns, name: str, *, cased: bool) -> dict[int, float]:
+class ChunkPoints(NamedTuple):
+    """Points of chunks for one reason; each chunk is there once."""
+
+    positions: NDArray[np.int64]
+    points: NDArray[np.float64]
+
+    @classmethod
+    def from_mapping(cls, points_by_position: Mapping[int, float]) -> "ChunkPoints":
+        positions = np.fromiter(points_by_position.keys(), np.int64)
+        return cls(positions, np.fromiter(points_by_position.values(), np.float64))
+
+    @classmethod
+    def from_positions(cls, positions: NDArray[Any], points: float) -> "ChunkPoints":
+        """Return the same points for every position."""
+        return cls(positions.astype(np.int64), np.full(len(positions), points))
+
+    @classmethod
+    def join(cls, parts: Sequence["ChunkPoints"]) -> "ChunkPoints":
+        """Join the points of different chunks."""
+        if not parts:
+            return cls.from_mapping({})
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def select(self, mask: Mask) -> "ChunkPoints":
+        """Return the points of some of the chunks, by a mask with a place for each of them."""
+        return ChunkPoints(self.positions[mask], self.points[mask])
+
+
+def score_named_chunks(columns: ShardColumns, name: str, *, cased: bool) -> ChunkPoints:
     """Return the points of the chunks of a shard that have this name, or whose file has it."""
-    points: dict[int, float] = {}
     if not name or "\0" in name:
-        return points
-    if not cased:
-        for positions in _find_file_chunks(columns, name):
-            points |= dict.fromkeys(positions.tolist(), FILE_NAME_BONUS)
+        return ChunkPoints.join([])
+    named = ChunkPoints.join(list(_score_owners(columns, name, cased=cased)))
+    files = [] if cased else _find_file_chunks(columns, name)
+    if not files:
+        return named
+    in_files = ChunkPoints.from_positions(np.concatenate(files), FILE_NAME_BONUS)
+    return ChunkPoints.join([named, in_files.select(~np.isin(in_files.positions, named.positions))])
+
+
+def _score_owners(columns: ShardColumns, name: str, *, cased: bool) -> Iterator[ChunkPoints]:
     column = columns.get_column("name")
     if column is None or not column.vocabulary.has_ending(name):
-        return points  # no name is a whole sentence, and most questions are
+        return  # no name is a whole sentence, and most questions are
     pattern = make_literal_pattern(name, _NAME_BOUNDARY_BYTES, rb"\0", cased=False)
     for number in column.vocabulary.find(pattern, cased=False).tolist():
         qualified_name = column.vocabulary[number]
@@ -174,8 +205,7 @@ def score_named_chunks(columns: ShardColumns, name: str, *, cased: bool) -> dict
         is_same_case = qualified_name.endswith(name)
         if is_same_case or not cased:
             bonus = (QUALIFIED_NAME_BONUS if is_whole_name else LAST_PART_BONUS) + SAME_CASE_BONUS * is_same_case
-            points |= dict.fromkeys(column.get_owners(number).tolist(), bonus)
-    return points
+            yield ChunkPoints.from_positions(column.get_owners(number), bonus)
 
 
 def _find_file_chunks(columns: ShardColumns, name: str) -> list[Ids]:
@@ -209,12 +239,6 @@ class FusedHit(Struct, frozen=True):
     ranks: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
-    def add_rank(self, ranked_list: RankedList, rank: int, place: int) -> None:
-        """Record the rank of the chunk in a list, and its place in that list, from 1."""
-        self.parts[ranked_list.name] = ranked_list.weight / (RANK_CONSTANT + rank)
-        self.ranks[ranked_list.name] = rank
-        self.scores[ranked_list.name] = float(ranked_list.scores[place - 1])
-
 
 class RankAdjustments(Struct, frozen=True):
     """Points and factors that do not depend on the words of the query, chunk by chunk."""
@@ -233,44 +257,72 @@ class RankAdjustments(Struct, frozen=True):
 
 def fuse_lists(
     ranked_lists: list[RankedList],
-    bonuses: Mapping[str, Mapping[int, float]],
+    bonuses: Mapping[str, ChunkPoints],
     order: NDArray[np.int64],
     limit: int,
     adjustments: RankAdjustments = RankAdjustments(),  # noqa: B008 - frozen
 ) -> list[FusedHit]:
     """Return the best chunks of all lists; ties are in the order of files and positions."""
-    places = [dict(zip(item.positions.tolist(), count(1), strict=False)) for item in ranked_lists]
-    bonus_points = sum_scores(list(bonuses.values()))
-    positions = np.fromiter(set(bonus_points).union(*places), np.int64)
-    positions = positions[np.argsort(order[positions])]
+    listed = [item.positions for item in ranked_lists]
+    numbered = sort_unique(np.concatenate([*listed, *(bonus.positions for bonus in bonuses.values())]).astype(np.int64))
+    in_order = np.argsort(order[numbered])
+    positions = numbered[in_order]
     duplicates = np.zeros(len(positions), np.bool_)
     if adjustments.mark_duplicates is not None:
         duplicates = adjustments.mark_duplicates(positions.astype(np.int32))
-    ranks = _assign_ranks(places, frozenset(positions[duplicates].tolist()))
-    list_points = sum_scores(
-        [
-            {position: ranked_list.weight / (RANK_CONSTANT + rank) for position, rank in list_ranks.items()}
-            for ranked_list, list_ranks in zip(ranked_lists, ranks, strict=True)
-        ]
-    )
-    scores = np.fromiter((list_points.get(position, 0.0) for position in positions.tolist()), np.float64)
-    bonus_scores = np.fromiter((bonus_points.get(position, 0.0) for position in positions.tolist()), np.float64)
-    scores = scores + bonus_scores
+    places = np.empty(len(positions), np.int64)
+    places[in_order] = np.arange(len(positions))
+
+    def find_places(wanted: NDArray[Any]) -> NDArray[np.int64]:
+        return places[np.searchsorted(numbered, wanted)]
+
+    placed_lists = [_PlacedList.from_ranked(item, find_places(item.positions), duplicates) for item in ranked_lists]
+    placed_bonuses = [_PlacedList(name, find_places(item.positions), item.points) for name, item in bonuses.items()]
+    scores = _add_points(placed_lists, len(positions)) + _add_points(placed_bonuses, len(positions))
     changes = dict(_compute_adjustments(adjustments, positions, duplicates, scores))
     scores = sum(changes.values(), scores)
     best = np.argsort(-scores, kind="stable")[:limit]
-    hits = {position: FusedHit(position) for position in positions[best].tolist()}
-    for ranked_list, list_places, list_ranks in zip(ranked_lists, places, ranks, strict=True):
-        for position in hits.keys() & list_ranks.keys():
-            hits[position].add_rank(ranked_list, list_ranks[position], list_places[position])
-    for name, points in bonuses.items():
-        for position in hits.keys() & points.keys():
-            hits[position].parts[name] = points[position]
+    hits = {place: FusedHit(position) for place, position in zip(best.tolist(), positions[best].tolist(), strict=True)}
+    for placed_list in (*placed_lists, *placed_bonuses):
+        placed_list.explain(hits, best)
     for name, change in changes.items():
         for item, points in zip(hits.values(), change[best].tolist(), strict=True):
             if points:
                 item.parts[name] = points
     return list(hits.values())
+
+
+class _PlacedList(Struct, frozen=True):
+    """A ranked list or a bonus: the places of its chunks among all chunks, in their order, and their points."""
+
+    name: str
+    places: NDArray[np.int64]
+    points: NDArray[np.float64]
+    ranks: NDArray[np.int64] | None = None
+    scores: NDArray[np.float32] | None = None
+
+    @classmethod
+    def from_ranked(cls, ranked_list: RankedList, places: NDArray[np.int64], duplicates: Mask) -> "_PlacedList":
+        """Assign ranks: the rank of a chunk is its place in the list, not counting the duplicates before it."""
+        counted = ~duplicates[places]
+        ranks = 1 + np.cumsum(counted) - counted
+        return cls(ranked_list.name, places, ranked_list.weight / (RANK_CONSTANT + ranks), ranks, ranked_list.scores)
+
+    def explain(self, hits: Mapping[int, FusedHit], best: NDArray[np.int64]) -> None:
+        """Record the points of the best chunks."""
+        for row in np.flatnonzero(np.isin(self.places, best)).tolist():
+            hit = hits[int(self.places[row])]
+            hit.parts[self.name] = float(self.points[row])
+            if self.ranks is not None and self.scores is not None:
+                hit.ranks[self.name] = int(self.ranks[row])
+                hit.scores[self.name] = float(self.scores[row])
+
+
+def _add_points(placed_lists: Sequence[_PlacedList], count: int) -> NDArray[np.float64]:
+    total = np.zeros(count)
+    for placed_list in placed_lists:
+        total[placed_list.places] += placed_list.points
+    return total
 
 
 def _compute_adjustments(
@@ -294,13 +346,3 @@ def _compute_adjustments(
         yield "standing", change
     if duplicates.any():
         yield "copy", scores * np.where(duplicates, DUPLICATE_WEIGHT - 1, 0.0)
-
-
-def _assign_ranks(places: list[dict[int, int]], duplicates: frozenset[int]) -> list[dict[int, int]]:
-    """Return the rank of each chunk in each list: its place, not counting duplicates."""
-    if not duplicates:
-        return places
-    return [
-        dict(zip(items, accumulate((item not in duplicates for item in items), initial=1), strict=False))
-        for items in places
-    ]

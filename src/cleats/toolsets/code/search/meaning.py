@@ -1,27 +1,38 @@
 """Ranking by meaning: the cosines of chunks with a question, and the chunks that are closest."""
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.index.column_writer import VECTORS_FILE_NAME
-from cleats.toolsets.code.index.columns import Mask
+from cleats.toolsets.code.index.columns import Mask, sort_unique
 from cleats.toolsets.code.search.file_evidence import MAX_OPENED_CHUNKS
 from cleats.toolsets.code.search.fusion import RankedList
 from cleats.toolsets.code.search.ranking import SearchPlan
 
-BLOCK_ROWS: Final = 1024
+PRODUCT_ROWS: Final = 56
+"""Rows of one matrix product: with more, the library starts threads, which takes longer than the product."""
+
+BLOCK_ROWS: Final = 18 * PRODUCT_ROWS
 """Rows widened at a time: they fit into the processor's cache."""
 
 MAX_WIDENED_ROWS: Final = 16_384
 """Rows that stay widened, 10 MB of them; with more rows, all are widened for every question."""
 
+ESTIMATE_TOLERANCE: Final = 1e-4
+"""The most by which an estimate differs from a cosine, and some more: products add up in another order."""
+
+COMPUTED_SHARE: Final = 4
+"""If at most one in so many chunks is wanted, their rows are picked out; otherwise all rows are compared."""
+
 VectorRows = NDArray[np.int8]
+Cosines = NDArray[np.float32]
 
 
 def map_vectors(folder: Path, chunk_count: int) -> VectorRows | None:
@@ -34,6 +45,24 @@ def map_vectors(folder: Path, chunk_count: int) -> VectorRows | None:
     return mapped.view(np.ndarray)
 
 
+class ChunkCosines(Struct, frozen=True):
+    """The similarity of chunks to a question: estimates of all, which are replaced where the cosine itself matters."""
+
+    values: Cosines
+    compute: Callable[[NDArray[np.int64]], Cosines] | None = None
+    """Computes the cosines of chunks; None if the values are cosines already."""
+
+    def refine(self, positions: NDArray[np.int64]) -> None:
+        """Replace the estimates of some chunks by cosines."""
+        if self.compute is not None:
+            self.values[positions] = self.compute(positions)
+
+    @property
+    def tolerance(self) -> float:
+        """The most by which a value differs from a cosine."""
+        return 0.0 if self.compute is None else ESTIMATE_TOLERANCE
+
+
 class VectorIndex:
     """The meaning of chunks as rows of small integers, of all shards. Safe for several threads.
 
@@ -43,31 +72,55 @@ class VectorIndex:
 
     def __init__(self, shards: Sequence[VectorRows]) -> None:
         self._shards = shards
+        self._starts = np.cumsum([0, *map(len, shards)])
 
-    def compute_cosines(self, direction: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the cosine of every chunk with a direction of length 1."""
+    def compare_chunks(self, direction: Cosines, mask: Mask) -> ChunkCosines:
+        """Return the cosines of the chunks of a mask with a direction of length 1."""
         scaled = direction / np.float32(VECTOR_LENGTH)
-        # Not a matrix product: that would start threads, which takes longer than the sums.
-        if sum(map(len, self._shards)) <= MAX_WIDENED_ROWS:
-            cosines: NDArray[np.float32] = np.einsum("ij,j->i", self._widened_rows, scaled)
-            return cosines
-        buffer = np.empty((BLOCK_ROWS, len(direction)), np.float32)
-        return np.concatenate([self._compare_rows(rows, scaled, buffer) for rows in self._shards])
+        count = int(self._starts[-1])
+        if count <= MAX_WIDENED_ROWS:
+            # Not a matrix product, which adds up in an order that depends on the number of rows.
+            cosines: Cosines = np.einsum("ij,j->i", self._widened_rows, scaled)
+            return ChunkCosines(cosines)
+        if np.count_nonzero(mask) * COMPUTED_SHARE <= count:
+            values, positions = np.zeros(count, np.float32), np.flatnonzero(mask)
+            values[positions] = self._compute_cosines(scaled, positions)
+            return ChunkCosines(values)
+        buffer = np.empty((BLOCK_ROWS, len(scaled)), np.float32)
+        estimates = [_estimate_cosines(rows, scaled, buffer) for rows in self._shards]
+        return ChunkCosines(np.concatenate(estimates), partial(self._compute_cosines, scaled))
 
-    def _compare_rows(
-        self, rows: VectorRows, scaled: NDArray[np.float32], buffer: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        cosines = np.empty(len(rows), np.float32)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = rows[start : start + BLOCK_ROWS]
-            widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
-            np.copyto(widened, block)
-            np.einsum("ij,j->i", widened, scaled, out=cosines[start : start + BLOCK_ROWS])
+    def _compute_cosines(self, scaled: Cosines, positions: NDArray[np.int64]) -> Cosines:
+        cosines = np.empty(len(positions), np.float32)
+        for start in range(0, len(positions), BLOCK_ROWS):
+            rows = self._pick_rows(positions[start : start + BLOCK_ROWS]).astype(np.float32)
+            np.einsum("ij,j->i", rows, scaled, out=cosines[start : start + BLOCK_ROWS])
         return cosines
+
+    def _pick_rows(self, positions: NDArray[np.int64]) -> VectorRows:
+        picked = np.empty((len(positions), self._shards[0].shape[1]), np.int8)
+        numbers = np.searchsorted(self._starts, positions, side="right") - 1
+        for number in sort_unique(numbers).tolist():
+            selected = np.flatnonzero(numbers == number)
+            picked[selected] = self._shards[number][positions[selected] - self._starts[number]]
+        return picked
 
     @cached_property
     def _widened_rows(self) -> NDArray[np.float32]:
         return np.concatenate([rows.astype(np.float32) for rows in self._shards])
+
+
+def _estimate_cosines(rows: VectorRows, scaled: Cosines, buffer: NDArray[np.float32]) -> Cosines:
+    estimates = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = rows[start : start + BLOCK_ROWS]
+        widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
+        np.copyto(widened, block)
+        whole = len(block) // PRODUCT_ROWS * PRODUCT_ROWS
+        products = estimates[start : start + whole].reshape(-1, PRODUCT_ROWS)
+        np.matvec(widened[:whole].reshape(-1, PRODUCT_ROWS, len(scaled)), scaled, out=products)
+        np.einsum("ij,j->i", widened[whole:], scaled, out=estimates[start + whole : start + len(block)])
+    return estimates
 
 
 MIN_COSINE_SIMILARITY: Final = 0.2
@@ -92,42 +145,49 @@ class RankableChunks(Protocol):
 
 
 def rank_by_meaning(
-    chunks: RankableChunks, cosines: NDArray[np.float32], mask: Mask, limit: int, search_plan: SearchPlan
+    chunks: RankableChunks, cosines: ChunkCosines, mask: Mask, limit: int, search_plan: SearchPlan
 ) -> RankedList:
     """Rank the chunks that are close to a question in meaning, weighted by their kinds."""
-    candidates = np.flatnonzero(mask if search_plan.is_strict else _mask_near_best(chunks, cosines, mask, limit))
-    ordered = _order_by_meaning(chunks, cosines, candidates, len(candidates) if search_plan.is_strict else limit)
-    ordered = ordered[cosines[ordered] >= MIN_COSINE_SIMILARITY]
-    return RankedList("meaning", search_plan.weights.meaning, ordered.astype(np.int32), cosines[ordered])
+    is_strict = search_plan.is_strict
+    candidates = np.flatnonzero(mask) if is_strict else _find_near_best(chunks, cosines, mask, limit)
+    ordered = _order_by_meaning(chunks, cosines, candidates, len(candidates) if is_strict else limit)
+    ordered = ordered[cosines.values[ordered] >= MIN_COSINE_SIMILARITY]
+    return RankedList("meaning", search_plan.weights.meaning, ordered.astype(np.int32), cosines.values[ordered])
 
 
-def _mask_near_best(chunks: RankableChunks, cosines: NDArray[np.float32], mask: Mask, limit: int) -> Mask:
-    """Return a mask that has the `limit` best and few others, if a sample is any guide; otherwise all."""
-    weighted = cosines * chunks.kind_weights
+def _find_near_best(chunks: RankableChunks, cosines: ChunkCosines, mask: Mask, limit: int) -> NDArray[np.int64]:
+    """Return the `limit` best chunks and few others, if a sample is any guide; otherwise all."""
+    weighted = cosines.values * chunks.kind_weights
     sample = weighted[::SAMPLED_SHARE][mask[::SAMPLED_SHARE]]
     wanted = MIN_SAMPLED_BEST + 2 * limit // SAMPLED_SHARE
     if wanted >= len(sample):
-        return mask
+        return np.flatnonzero(mask)
     least = np.partition(sample, len(sample) - wanted)[len(sample) - wanted]
-    near_best: Mask = mask & (weighted >= least)
-    return near_best if np.count_nonzero(near_best) >= limit else mask
+    near_best = np.flatnonzero(mask & (weighted >= least - 2 * cosines.tolerance))
+    return near_best if np.count_nonzero(weighted[near_best] >= least) >= limit else np.flatnonzero(mask)
 
 
 def select_closest(
-    chunks: RankableChunks, cosines: NDArray[np.float32] | None, positions: NDArray[np.int64]
+    chunks: RankableChunks, cosines: ChunkCosines | None, positions: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the chunks of the best files that are candidates in any case: those closest in meaning."""
     if cosines is None:
         return positions[:0]
-    return _order_by_meaning(chunks, cosines, positions[cosines[positions] > 0], MAX_OPENED_CHUNKS)
+    near = positions[cosines.values[positions] > -cosines.tolerance]
+    ordered = _order_by_meaning(chunks, cosines, near, MAX_OPENED_CHUNKS)
+    return ordered[cosines.values[ordered] > 0]
 
 
 def _order_by_meaning(
-    chunks: RankableChunks, cosines: NDArray[np.float32], positions: NDArray[np.int64], limit: int
+    chunks: RankableChunks, cosines: ChunkCosines, positions: NDArray[np.int64], limit: int
 ) -> NDArray[np.int64]:
-    weighted = cosines[positions] * chunks.kind_weights[positions]
+    """Return the `limit` closest chunks, closest first."""
+    weights = chunks.kind_weights
     if limit < len(positions):
-        closest = np.argpartition(-weighted, limit - 1)[:limit]
-        positions, weighted = positions[closest], weighted[closest]
+        weighted = cosines.values[positions] * weights[positions]
+        least = np.partition(weighted, len(weighted) - limit)[len(weighted) - limit]
+        positions = positions[weighted >= least - 2 * cosines.tolerance]
+    cosines.refine(positions)
+    weighted = cosines.values[positions] * weights[positions]
     ordered: NDArray[np.int64] = positions[np.lexsort((chunks.path_order[positions], -weighted))]
-    return ordered
+    return ordered[:limit]

@@ -3,8 +3,8 @@
 The same masks apply to every backend and the vectors, so a filter means the same everywhere.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from cleats.toolsets.code.search.filter_effects import FilterEffect, measure_fil
 from cleats.toolsets.code.search.fusion import (
     DEPRECATED_STEM,
     GENERATED_STEM,
+    ChunkPoints,
     FusedHit,
     RankAdjustments,
     RankedList,
@@ -136,12 +137,20 @@ class Retrieval:
         engine, plan = self._engine, self._plan
         lists_by_mode = self._rank_planned_lists(mode_masks, is_filtered=is_filtered)
         cosines = None
-        if self._request.use_meaning and not self._request.cased and plan.words:
-            cosines = engine.compute_cosines(plan.words)
-        symbol_bonuses = dict(self._find_named_chunks(plan.symbol, cased=self._request.cased))
-        mentioned = [self._find_named_chunks(name, cased=True) for name in plan.mentioned_names]
-        mention_bonuses = dict.fromkeys((position for position, _ in chain(*mentioned)), MENTION_BONUS)
-        name_bonuses = {"symbol": symbol_bonuses, "mention": mention_bonuses}
+        comparable_masks = mode_masks
+        if plan.is_strict:  # meaning only reorders strict results
+            comparable_masks = {
+                mode: mask_positions(lists_by_mode[mode][0].positions, mode_mask)
+                for mode, mode_mask in mode_masks.items()
+            }
+        if mode_masks and self._request.use_meaning and not self._request.cased and plan.words:
+            cosines = engine.compare_meaning(plan.words, combine_masks(comparable_masks.values()))
+        mentioned = [self._find_named_chunks(name, cased=True).positions for name in plan.mentioned_names]
+        mentioned_positions = sort_unique(np.concatenate([*mentioned, np.zeros(0, np.int64)]))
+        name_bonuses = {
+            "symbol": self._find_named_chunks(plan.symbol, cased=self._request.cased),
+            "mention": ChunkPoints.from_positions(mentioned_positions, MENTION_BONUS),
+        }
         ranked_files = None
         if plan.words and not plan.is_strict:
             demote_tests = should_demote_tests(self._request, plan)
@@ -150,7 +159,7 @@ class Retrieval:
         for mode, mode_mask in mode_masks.items():
             ranked_lists, bonuses = lists_by_mode[mode], name_bonuses
             if cosines is not None:
-                ranked_lists.append(rank_by_meaning(engine, cosines, mode_mask, self._limit, plan))
+                ranked_lists.append(rank_by_meaning(engine, cosines, comparable_masks[mode], self._limit, plan))
             if ranked_files is not None:
                 opened = engine.file_evidence.list_chunks(ranked_files.opened_numbers)
                 opened = select_closest(engine, cosines, opened[mode_mask[opened]])
@@ -188,20 +197,20 @@ class Retrieval:
             keys.append(-self._engine.get_listing_numbers(number_name)[positions])
         return list_in_order(planned_list, positions[np.lexsort(keys)[: self._limit]])
 
-    def _find_named_chunks(self, name: str, *, cased: bool) -> Iterator[tuple[int, float]]:
+    def _find_named_chunks(self, name: str, *, cased: bool) -> ChunkPoints:
         engine = self._engine
+        parts = []
         for columns, start in zip(engine.shards, engine.shard_starts, strict=True):
-            for position, points in score_named_chunks(columns, name, cased=cased).items():
-                yield start + position, points
+            named = score_named_chunks(columns, name, cased=cased)
+            if len(named.positions):
+                parts.append(ChunkPoints(named.positions + start, named.points))
+        return ChunkPoints.join(parts)
 
     def _select_best(
-        self, ranked_lists: list[RankedList], name_bonuses: dict[str, dict[int, float]], mode_mask: Mask
+        self, ranked_lists: list[RankedList], name_bonuses: dict[str, ChunkPoints], mode_mask: Mask
     ) -> list[SearchHit]:
         engine = self._engine
-        bonuses = {
-            part: {position: points for position, points in matches.items() if mode_mask[position]}
-            for part, matches in name_bonuses.items()
-        }
+        bonuses = {part: matches.select(mode_mask[matches.positions]) for part, matches in name_bonuses.items()}
         adjustments = RankAdjustments(
             body_sizes=engine.body_sizes if self._plan.words else None,
             name_weight=self._plan.weights.body_names,
@@ -213,6 +222,18 @@ class Retrieval:
         order, top = engine.path_order, self._request.top
         matches = select_best(self._plan, ranked_lists, bonuses, order, limit=top, adjustments=adjustments)
         return [SearchHit(fused, *engine.locate_chunk(fused.position)) for fused in matches]
+
+
+def combine_masks(masks: Iterable[Mask]) -> Mask:
+    """Return the mask of the chunks that are in any of some masks."""
+    return reduce(np.logical_or, masks)
+
+
+def mask_positions(positions: Ids, like: Mask) -> Mask:
+    """Return a mask as long as another, with these positions."""
+    mask = np.zeros_like(like)
+    mask[positions] = True
+    return mask
 
 
 def choose_listing_number(request: SearchRequest) -> ListingNumber | None:
@@ -282,7 +303,7 @@ def should_demote_standing(search_plan: SearchPlan) -> bool:
 def select_best(
     search_plan: SearchPlan,
     ranked_lists: list[RankedList],
-    name_bonuses: Mapping[str, dict[int, float]],
+    name_bonuses: Mapping[str, ChunkPoints],
     order: NDArray[np.int64],
     *,
     limit: int,
@@ -295,11 +316,11 @@ def select_best(
     return fuse_lists(ranked_lists, bonuses, order, limit, adjustments)
 
 
-def _extract_full_matches(ranked_list: RankedList) -> dict[int, float]:
+def _extract_full_matches(ranked_list: RankedList) -> ChunkPoints:
     """Return points for the chunks whose score shows every word, and reset that score."""
     full_matches = ranked_list.scores >= ALL_WORDS_SCORE
     ranked_list.scores[full_matches] -= ALL_WORDS_SCORE
-    return dict.fromkeys(ranked_list.positions[full_matches].tolist(), ALL_WORDS_BONUS)
+    return ChunkPoints.from_positions(ranked_list.positions[full_matches], ALL_WORDS_BONUS)
 
 
 def _restrict_to_first(ranked_lists: list[RankedList]) -> list[RankedList]:
@@ -314,12 +335,14 @@ def score_by_file(
     opened: NDArray[np.int64],
     find_files: Callable[[NDArray[np.int64]], NDArray[np.int64]],
     file_points: Mapping[int, float],
-) -> dict[int, float]:
+) -> ChunkPoints:
     """Return the points of all candidates for their files."""
     candidates = sort_unique(np.concatenate([*(item.positions for item in ranked_lists), opened]))
     files = find_files(candidates).tolist()
-    return {
-        position: file_points[file]
-        for position, file in zip(candidates.tolist(), files, strict=True)
-        if file in file_points
-    }
+    return ChunkPoints.from_mapping(
+        {
+            position: file_points[file]
+            for position, file in zip(candidates.tolist(), files, strict=True)
+            if file in file_points
+        }
+    )

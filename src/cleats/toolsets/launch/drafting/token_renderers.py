@@ -9,9 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from cleats.toolsets.launch.drafting import api_overview, command_text, document_text, page_context, tasks
+from cleats.toolsets.launch.drafting import (
+    api_overview,
+    command_text,
+    document_text,
+    page_context,
+    subject_text,
+    tasks,
+)
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
-from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, Symbol
+from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
 from cleats.toolsets.launch.gates.page_text import measure_overlap
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
 from cleats.toolsets.launch.source.checkout.safe_parsing import PLATFORM_TABLES
@@ -25,9 +32,6 @@ _REQUIREMENT_PATTERN = english.load_expression("requirement")
 
 MIN_COVERED_SHARE = 0.5
 """The share of a tagline's words from which the introduction of the readme replaces it."""
-
-MAX_LISTED_NAMES = 4
-"""Names of a module in the link to its page."""
 
 MIN_FEATURE_ITEMS = 2
 """Items that make a list of features."""
@@ -152,59 +156,6 @@ def _render_import_trouble(context: PageContext) -> str:
     return f"{import_text}\n\nMake sure that it is in the environment that runs the program.\n\n{install}"
 
 
-def _split_symbols(symbols: Sequence[Symbol]) -> dict[str, list[Symbol]]:
-    """Split symbols into the parts of an API overview."""
-    classes, errors = api_overview.split_errors([symbol for symbol in symbols if symbol.get("kind") == "class"])
-    parts = {"classes": classes, "errors": errors}
-    for name, kind in (("functions", "function"), ("constants", "constant")):
-        parts[name] = [symbol for symbol in symbols if symbol.get("kind") == kind]
-    return parts
-
-
-def _render_symbol_part(context: PageContext, symbols: Sequence[Symbol], part: str) -> str:
-    # Each row has a line in the list of evidence, too. Classes get what the other parts leave for their members.
-    max_rows = context.max_rows // 2
-    parts = _split_symbols(symbols)
-    share = min(1.0, max_rows / max(1, len(symbols)))
-    limits = {name: round(share * len(rows)) for name, rows in parts.items()}
-    limits["classes"] = max_rows - sum(limits[name] for name in limits if name != "classes")
-    symbols, limit = parts[part], limits[part]
-    if part == "classes":
-        return api_overview.render_classes(context.material, symbols, limit)
-    if part == "functions":
-        return api_overview.render_functions(context.material, symbols, limit)
-    heading = "What it means" if part == "errors" else "What it is"
-    return api_overview.render_symbols(context.material, symbols, limit, heading)
-
-
-def _list_subject_names(context: PageContext) -> str:
-    """Return the first names of a module, by which a reader recognises it."""
-    symbols = context.subject.symbols if context.subject else ()
-    names = [str(symbol["name"]).rpartition(".")[2] for symbol in symbols]
-    shown = names[:MAX_LISTED_NAMES] if len(names) > MAX_LISTED_NAMES + 1 else names
-    rest = f" and {len(names) - len(shown)} others" if len(shown) < len(names) else ""
-    return ", ".join(shown) + rest
-
-
-def _render_subject_part(context: PageContext, part: str) -> str:
-    """Render the classes, errors, functions or constants of a module."""
-    return _render_symbol_part(context, context.subject.symbols if context.subject else (), part)
-
-
-def _render_api_part(context: PageContext, part: str) -> str:
-    """Render the same part of the entire product, without modules that have their own page."""
-    return _render_symbol_part(context, _list_api_symbols(context), part)
-
-
-def _list_api_symbols(context: PageContext, kind: str = "") -> list[Symbol]:
-    """Return the public names of the overview: those without modules that have their own page."""
-    material = context.material
-    child_titles = {item.title for item in context.children}
-    modules = {item["path"]: item["name"] for item in material.facts["api_surface_summary"]["modules"]}
-    remaining = [item for item in material.symbols if modules.get(item["path"]) not in child_titles]
-    return [item for item in remaining if kind in ("", item.get("kind"))]
-
-
 def _render_known_errors(context: PageContext) -> str:
     material = context.material
     described_errors = [
@@ -327,34 +278,6 @@ def _render_links(linked_pages: Sequence[LinkedPage]) -> str:
     return "\n".join(lines)
 
 
-def _render_subject_lead(context: PageContext) -> str:
-    if context.subject is None or context.subject.document_section:
-        return ""
-    for workflow in context.material.workflows:
-        if workflow["workflow_tag"] == context.subject.key:
-            return tasks.render_lead(context, workflow)
-    return page_context.render_claims(
-        context, context.material.filter_stateable(context.subject.claim_ids)[: context.max_items]
-    )
-
-
-def _render_subject_code(context: PageContext) -> str:
-    """Render the section of the documents about the task, else its code, with the warnings of what it uses."""
-    if context.subject is None:
-        return ""
-    material, section = context.material, context.subject.document_section
-    code = page_context.render_snippets(*context.subject.snippets)
-    text = document_text.render_section(material, section) if section else code
-    return "\n\n".join(filter(None, [text, document_text.render_warnings(material, context.subject.snippets)]))
-
-
-def _render_subject_symbols(context: PageContext) -> str:
-    if context.subject is None:
-        return ""
-    used_symbols = document_text.list_used_symbols(context.material, context.subject.snippets)
-    return api_overview.render_symbols(context.material, used_symbols, context.max_rows, "What it is")
-
-
 TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
     "PRODUCT_NAME": lambda context: str(context.material.facts.get("product_name") or ""),
     "VERSION": lambda context: _state_optional_claim(context, context.material.version_claim_id),
@@ -382,22 +305,22 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
     "MORE_EXAMPLES": tasks.render_next_steps_code,
     "WORKFLOWS": tasks.render_tasks,
     "SUBJECT_TITLE": lambda context: context.subject.title if context.subject else "",
-    "SUBJECT_LEAD": _render_subject_lead,
-    "SUBJECT_CODE": _render_subject_code,
-    "SUBJECT_SYMBOLS": _render_subject_symbols,
-    "SUBJECT_NAMES": _list_subject_names,
-    "SUBJECT_CLASSES": lambda context: _render_subject_part(context, "classes"),
-    "SUBJECT_FUNCTIONS": lambda context: _render_subject_part(context, "functions"),
-    "SUBJECT_ERRORS": lambda context: _render_subject_part(context, "errors"),
-    "SUBJECT_CONSTANTS": lambda context: _render_subject_part(context, "constants"),
-    "API_CLASSES_TITLE": lambda context: api_overview.title_classes(_list_api_symbols(context, "class")),
+    "SUBJECT_LEAD": subject_text.render_subject_lead,
+    "SUBJECT_CODE": subject_text.render_subject_code,
+    "SUBJECT_SYMBOLS": subject_text.render_subject_symbols,
+    "SUBJECT_NAMES": subject_text.list_subject_names,
+    "SUBJECT_CLASSES": lambda context: subject_text.render_subject_part(context, "classes"),
+    "SUBJECT_FUNCTIONS": lambda context: subject_text.render_subject_part(context, "functions"),
+    "SUBJECT_ERRORS": lambda context: subject_text.render_subject_part(context, "errors"),
+    "SUBJECT_CONSTANTS": lambda context: subject_text.render_subject_part(context, "constants"),
+    "API_CLASSES_TITLE": lambda context: api_overview.title_classes(subject_text.list_api_symbols(context, "class")),
     "SUBJECT_CLASSES_TITLE": lambda context: api_overview.title_classes(
         [symbol for symbol in (context.subject.symbols if context.subject else ()) if symbol.get("kind") == "class"]
     ),
-    "API_CLASSES": lambda context: _render_api_part(context, "classes"),
-    "API_FUNCTIONS": lambda context: _render_api_part(context, "functions"),
-    "API_ERRORS": lambda context: _render_api_part(context, "errors"),
-    "API_CONSTANTS": lambda context: _render_api_part(context, "constants"),
+    "API_CLASSES": lambda context: subject_text.render_api_part(context, "classes"),
+    "API_FUNCTIONS": lambda context: subject_text.render_api_part(context, "functions"),
+    "API_ERRORS": lambda context: subject_text.render_api_part(context, "errors"),
+    "API_CONSTANTS": lambda context: subject_text.render_api_part(context, "constants"),
     "KNOWN_ERRORS": _render_known_errors,
     "NEXT_STEPS": lambda context: _render_links(context.related),
     "CHILD_PAGES": lambda context: _render_links(context.children),

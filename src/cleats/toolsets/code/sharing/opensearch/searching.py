@@ -28,12 +28,13 @@ from cleats.toolsets.code.search.fusion import (
     TEST_PATH_WEIGHT,
     BodySizes,
     ChunkIdentity,
+    ChunkPoints,
     RankAdjustments,
     mark_duplicates,
     weigh_standing,
 )
 from cleats.toolsets.code.search.hit_details import SearchHit
-from cleats.toolsets.code.search.meaning import rank_by_meaning, select_closest
+from cleats.toolsets.code.search.meaning import ChunkCosines, rank_by_meaning, select_closest
 from cleats.toolsets.code.search.ranking import EVERYTHING_LIST, MENTION_BONUS, SearchPlan, add_coverage, plan_search
 from cleats.toolsets.code.search.retrieval import (
     MIN_FETCHED_CHUNKS,
@@ -205,18 +206,22 @@ class ClusterSearch:
         opened = np.zeros(0, np.int64)
         if self._query_vector is not None:
             pool = rankings[0].positions if self._plan.is_strict else candidates.find_positions(responses[vector_index])
-            cosines, mask = candidates.compute_cosines(self._query_vector), candidates.mask_positions(pool)
+            cosines, mask = candidates.compare_vectors(self._query_vector), candidates.mask_positions(pool)
             rankings.append(rank_by_meaning(candidates, cosines, mask, self._limit, self._plan))
             if self._opened_ranges and not self._plan.is_strict:
                 opened = candidates.find_positions(responses[vector_index + 1]).astype(np.int64)
                 opened = select_closest(candidates, cosines, opened)
         bonuses = {
-            "symbol": candidates.score_symbol(self._plan.symbol, case_sensitive=self.request.cased),
-            "mention": {
-                position: MENTION_BONUS
-                for name in self._plan.mentioned_names
-                for position in candidates.score_symbol(name, case_sensitive=True)
-            },
+            "symbol": ChunkPoints.from_mapping(
+                candidates.score_symbol(self._plan.symbol, case_sensitive=self.request.cased)
+            ),
+            "mention": ChunkPoints.from_mapping(
+                {
+                    position: MENTION_BONUS
+                    for name in self._plan.mentioned_names
+                    for position in candidates.score_symbol(name, case_sensitive=True)
+                }
+            ),
         }
         if self._ranked_files is not None:
             points = self._ranked_files.compute_points(self._plan.weights.file_rank, self._plan.weights.file_score)
@@ -315,10 +320,10 @@ class _Candidates:
         scores = [hit["sort"][0] for hit in response["hits"]["hits"]]
         return self.find_positions(response), np.asarray(scores, np.float32)
 
-    def compute_cosines(self, query_vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def compare_vectors(self, query_vector: NDArray[np.float32]) -> ChunkCosines:
         rows = [np.frombuffer(b64decode(source["hit"]["row"]), np.int8) for source in self._sources]
         scaled_vector = query_vector / np.float32(VECTOR_LENGTH)
-        return np.asarray([row.astype(np.float32) @ scaled_vector for row in rows], np.float32)
+        return ChunkCosines(np.asarray([row.astype(np.float32) @ scaled_vector for row in rows], np.float32))
 
     def mask_positions(self, positions: NDArray[np.int32]) -> Mask:
         mask = np.zeros(len(self._sources), np.bool_)
