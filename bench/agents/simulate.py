@@ -9,7 +9,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bench.agents.places import find_declaration_name, list_changed_declarations
 from bench.agents.tasks import LocateTask
@@ -20,6 +20,9 @@ from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
 from cleats.toolsets.code.explore.find_code import CLEAR_LEAD_TEXT
 
+NEAR_LINES: Final = 2
+"""Lines between a line that is shown and a changed one that a reader still connects."""
+
 
 class FirstAnswer(NamedTuple):
     """What the first answer to a task shows."""
@@ -29,6 +32,8 @@ class FirstAnswer(NamedTuple):
     """The place of the first right file among the files that are named, from 1; None if it is not named."""
     has_declaration: bool | None
     """Whether a changed declaration is among those that are shown; None if the fix changed none with a name."""
+    shows_change: bool
+    """Whether a changed line, or one beside it, is shown."""
     size: int
     has_clear_lead: bool
     text: str
@@ -60,7 +65,12 @@ def rate_answer(task: LocateTask, text: str, checkout: Path) -> FirstAnswer:
     changed = list_changed_declarations(task, checkout)
     shown = [(path, find_declaration_name(checkout, path, line)) for path, line in list_shown_lines(text)]
     has_declaration = any(name in changed.get(path, ()) for path, name in shown) if changed else None
-    return FirstAnswer(task, rank, has_declaration, len(text.encode()), CLEAR_LEAD_TEXT in text, text)
+    shows_change = any(
+        first - NEAR_LINES <= line <= last + NEAR_LINES
+        for path, line in list_shown_lines(text)
+        for first, last in task.lines.get(path, ())
+    )
+    return FirstAnswer(task, rank, has_declaration, shows_change, len(text.encode()), CLEAR_LEAD_TEXT in text, text)
 
 
 def list_shown_lines(text: str) -> list[tuple[str, int]]:
@@ -103,13 +113,16 @@ def render_first_answers(answers: Sequence[FirstAnswer]) -> str:
     groups["without identifiers"] = [answer for answer in answers if not answer.task.has_identifiers]
     groups["clear lead"] = [answer for answer in answers if answer.has_clear_lead]
     groups["all"] = list(answers)
-    lines = [f"{'':28}{'tasks':>6}{'first':>6}{'three':>6}{'five':>6}{'named':>6}{'declared':>10}{'bytes':>7}"]
+    lines = [
+        f"{'':28}{'tasks':>6}{'first':>6}{'three':>6}{'five':>6}{'named':>6}{'declared':>10}{'change':>7}{'bytes':>7}"
+    ]
     for name, group in groups.items():
         ranks = [answer.rank or 1000 for answer in group]
         counts = [sum(rank <= most for rank in ranks) for most in (1, 3, 5, 999)]
         size = statistics.mean(answer.size for answer in group) if group else 0
         known = [answer.has_declaration for answer in group if answer.has_declaration is not None]
         declared = f"{sum(known)}/{len(known)}"
+        changes = sum(answer.shows_change for answer in group)
         columns = "".join(f"{count:6}" for count in counts)
-        lines.append(f"{name:28}{len(group):6}{columns}{declared:>10}{size:7.0f}")
+        lines.append(f"{name:28}{len(group):6}{columns}{declared:>10}{changes:7}{size:7.0f}")
     return "\n".join(lines)

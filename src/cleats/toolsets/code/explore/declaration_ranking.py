@@ -1,5 +1,6 @@
 """Ranking the declarations of the best files by their words, and picking the lines to show."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -27,8 +28,20 @@ SATURATION: Final = 1.2
 LONG_DECLARATION_LINES: Final = 60
 """Lines from which on a declaration is shown by its best passage."""
 
+ANCHOR_SHARE, NEIGHBOUR_LINES = 4, 2
+"""One in so many lines of an excerpt is chosen for its words; so many lines before and after each give it sense."""
+
+COMMENT_WEIGHT: Final = 0.6
+"""What words in a comment say about the code, beside those in the code itself."""
+
 NAME_WEIGHT, SIGNATURE_WEIGHT = 6, 2
 """Occurrences in a text that one in the name or the signature of a declaration is worth."""
+
+
+_COMMENT_PATTERN: Final = re.compile(r"\s*(?:#(?!\w)|//|/?\*|--\s|\"\"\"|<!--)")
+
+
+_WORD_PATTERN: Final = re.compile(r"\w")
 
 
 class RankedDeclaration(NamedTuple):
@@ -84,6 +97,7 @@ def pick_lines(lines: Sequence[str], first: int, last: int, weights: Mapping[str
     while len(picked) < limit:
         gains = {
             number: sum(weights[stem] * (1.0 if stem not in shown else 0.2) for stem in matched)
+            * (COMMENT_WEIGHT if _COMMENT_PATTERN.match(lines[number - 1]) else 1.0)
             for number, matched in found.items()
             if matched and number not in picked
         }
@@ -93,6 +107,26 @@ def pick_lines(lines: Sequence[str], first: int, last: int, weights: Mapping[str
         picked.append(best)
         shown |= found[best]
     return sorted(picked)
+
+
+def pick_excerpt(lines: Sequence[str], first: int, last: int, weights: Mapping[str, float], limit: int) -> list[int]:
+    """Return the numbers of up to `limit` lines: those that `pick_lines` picks, with the code around them."""
+    written = [number for number in range(first, last + 1) if _WORD_PATTERN.search(lines[number - 1])]
+    if len(written) > limit:
+        code = [number for number in written if not _COMMENT_PATTERN.match(lines[number - 1])]
+        first, written = (code[0], code) if code else (first, written)
+    if len(written) <= limit:
+        return written
+    places = {number: place for place, number in enumerate(written)}
+    picked = pick_lines(lines, first, last, weights, max(1, limit // ANCHOR_SHARE))
+    anchors = [places[number] for number in picked if number in places] or [0]
+    shown = set(anchors)
+    for distance in range(1, limit):
+        for anchor in anchors:
+            for place in (anchor + distance, anchor - distance):
+                if len(shown) < limit and 0 <= place < len(written) and (distance <= NEIGHBOUR_LINES or place > anchor):
+                    shown.add(place)
+    return [written[place] for place in sorted(shown)]
 
 
 def _count_stems(path: str, data: bytes, chunk: Chunk, stems: Sequence[str]) -> dict[str, int]:

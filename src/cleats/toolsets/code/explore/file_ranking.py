@@ -32,6 +32,9 @@ COVERED_NAME_WEIGHT: Final = 0.5
 SAME_NAME_SCORE: Final = 15.0
 """Score of a file whose name is an identifier of the question; 0.7 of it for several words in a row."""
 
+SAME_FOLDER_SCORE: Final = 6.0
+"""Score of a file in a folder whose name is an identifier of the question."""
+
 IDENTIFIER_WEIGHT: Final = 1.5
 """What an identifier of the question, found whole, is worth beside its words."""
 
@@ -173,12 +176,18 @@ def _score_path(path: str, question: _Question, weights: Mapping[str, float]) ->
     covered = sum(stem in weights for stem in name_stems) / max(1, len(name_stems))
     score = PATH_WEIGHT * sum(weights.get(stem, 0.0) for stem in folder_stems)
     score += (FILE_NAME_WEIGHT + COVERED_NAME_WEIGHT * covered) * name_score
-    name = re.sub(r"[^a-z0-9]", "", place.stem.lower())
-    if name in question.identifiers:
+    score += SAME_FOLDER_SCORE * any(_normalize_name(folder) in question.identifiers for folder in place.parts[:-1])
+    # A file such as `BaseItemRepository.ByName.cs` has two names.
+    names = {_normalize_name(name) for name in (place.stem, place.stem.rpartition(".")[2])}
+    if names & question.identifiers:
         score += SAME_NAME_SCORE
-    elif len(name) >= MIN_NAME_CHARS and name in question.word_runs:
+    elif any(len(name) >= MIN_NAME_CHARS and name in question.word_runs for name in names):
         score += 0.7 * SAME_NAME_SCORE
     return score
+
+
+def _normalize_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def find_best_passage(lines: Iterable[tuple[int, Collection[str]]], weights: Mapping[str, float]) -> Passage:

@@ -88,11 +88,12 @@ def build_toolset(engine: "CodeEngine") -> Toolset:
         name="explore",
         purpose="Find and read code: by words, by name, by text; outlines and references, with line numbers.",
         advice=(
-            "To locate code for a task, start with one find_code call that has the task's own words, unchanged. A first"
-            " file marked as clear lead is usually the right one: go straight to it. Otherwise choose among the"
-            " files shown by their lines, and check the likeliest one or two with a single read_symbol call, names with"
-            " commas between them; do not search again with other words. Use find_references for the uses of a name and"
-            " grep_code when you know the exact text. No index has to be built first."
+            "To locate code for a task, start with one find_code call that has the task's own words, unchanged. It"
+            " shows the likeliest declarations with their lines: if one fits the task, it is found, and need not be"
+            " read again. A first file marked as clear lead is usually the right one. If the lines do not decide, read"
+            " the likeliest two or three in a single read_symbol call, names with commas between them; do not search"
+            " again with other words. Use find_references for the uses of a name and grep_code when you know the exact"
+            " text. No index has to be built first."
         ),
         running=engine.lifespan,
         on_roots=explore.indexes.roots_callback,
