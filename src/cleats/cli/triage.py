@@ -71,7 +71,7 @@ def ingest(
       cleats triage ingest sarif bandit.sarif --index
       pip-audit -f json > audit.json; cleats triage ingest pip_audit audit.json
 
-    Exits 0  if it was imported, possibly without some invalid lines,
+    Exits 0  if it was imported; invalid lines are skipped,
           1  if the file does not exist or the disk is full,
           2  if the file is not a report of SOURCE, or records cannot be written.
     """
