@@ -278,8 +278,8 @@ def compact(settings: Settings, /, path: str | None, *, dry_run: bool, **option_
 def _describe_packing(answer: Mapping[str, Any], *, dry_run: bool) -> Iterator[str]:
     before, after = (format_bytes(answer[key]["total"]) for key in ("beforeBytes", "afterBytes"))
     if answer["freedBytes"]:
-        would = "would be" if dry_run else "is"
-        yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} chunks."
+        verb = "would shrink" if dry_run else "shrank"
+        yield f"{answer['repoPath']}: {verb} from {before} to {after}, {answer['chunks']:,} chunks."
     else:
         yield f"{answer['repoPath']}: {before}, already compact."
     if answer["backupPath"]:
