@@ -78,7 +78,7 @@ def contract() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.pass_obj
 def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer | None, output: Path | None) -> None:
-    """Print the snapshot of Cleats, of a toolset or of any MCP server.
+    """Print the snapshot of Cleats, a toolset or any MCP server.
 
     Examples:
       cleats contract snapshot

@@ -286,7 +286,7 @@ def new(
     *,
     as_json: bool,
 ) -> None:
-    """Create a token for NAME and print it with its entry for the token file.
+    """Create a token for NAME and print it and its file entry.
 
     The token is shown only once; the entry contains only its hash. Servers read the file at start-up. To
     revoke a token, remove its entry and restart the servers.

@@ -134,7 +134,7 @@ def decide(
 @repo_option
 @json_command
 def pack(settings: Settings, /, finding: str, *, out: str | None, ann: bool | None, repo: str | None) -> None:
-    """Collect the context of FINDING: code, history and related findings.
+    """Collect the context of FINDING: code, history, related findings.
 
     FINDING is an id or its first characters.
 
