@@ -22,8 +22,8 @@ PARAMETER_PREFIX = "given_"
 
 CLI_DESCRIPTIONS: Final = {
     "ann": "Rank by meaning too, or by words only. [default: by meaning too]",
-    "mode": "What to search: code, prose (documents and comments), extracted-prose (comments), records (findings and logs), "
-    "both (all but records) or all. [default: both]",
+    "mode": "What to search: code, prose (documents and comments), extracted-prose (comments), records (findings and "
+    "logs), both (all but records) or all. [default: both]",
     "repoPath": "Repository. [default: the one that contains the current folder]",
     "top": "Maximum number of hits; with --json, per mode. [default: 10]",
     "workspacePath": "Search the repositories that this file lists; see `cleats workspace`.",
