@@ -238,8 +238,8 @@ def explain_no_hits(answer: Mapping[str, Any], tool_arguments: Mapping[str, Any]
     """Explain why nothing was found."""
     stats = answer["stats"]
     if stats.get("branchMatch") is False:
-        index_branch = stats["branch"] or "no branch"
-        return f"No results: the index was built on {index_branch}, not on {stats['branchFilter']}."
+        index_branch = f"from branch {stats['branch']}" if stats["branch"] else "without a branch"
+        return f"No results: the index was built {index_branch}, not from {stats['branchFilter']}."
     if not stats["chunks"]:
         return "No results: the index is empty."
     if considered_count := sum(stats["considered"].values()):
