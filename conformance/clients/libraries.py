@@ -60,5 +60,5 @@ LIBRARY_AGENTS: Sequence[AgentClient] = (
         adapter="mcp_use_agent",
         wrong_argument_answer="matching lines",
     ),
-    _make_library("MCP SDK of 2025", "mcp", environment="sdk_old", adapter="mcp_sdk", registered_as="gemini"),
+    _make_library("MCP SDK (2025)", "mcp", environment="sdk_old", adapter="mcp_sdk", registered_as="gemini"),
 )

@@ -33,7 +33,7 @@ def test_a_run_is_reviewed_fixed_and_published(open_page: OpenPage, stage: Conso
     page.get_by_role("button", name="Validate").click()
     expect(page.locator("#run-state")).to_have_text("Checking")
     expect(page.locator(".gate-findings").first).to_contain_text("not-there")
-    page.get_by_role("button", name="Fix the next finding").click()
+    page.get_by_role("button", name="Fix the next issue").click()
     expect(page.locator("#run-state")).to_have_text("Ready for the pull request")
 
     page.get_by_role("button", name="Open the pull request").first.click()

@@ -109,7 +109,7 @@ def test_an_index_is_reported_packed_and_removed(shell: Shell, project: Path, ho
     assert "Packages are never installed" in steps.stdout
     assert report.returncode == 0
     assert str(project) in report.stdout
-    assert "is there already" in built.stdout
+    assert "already exists" in built.stdout
     assert "already compact" in packed.stdout
     assert collected.stdout == "0 B freed.\n"
     assert tried.stdout.endswith("would be freed.\n")

@@ -235,7 +235,7 @@ def test_words_of_the_command_line_are_one_query_and_values_may_begin_with_a_das
         (["session", "--path", "a", "--path", "b", "--lint"], "  --path a b: "),
         (["session", "--mode", "records"], "No results: the index has no chunk of --mode records."),
         (["nowhere AND session"], "read as a formula, because of its operators: nowhere AND"),
-        (["session", "--branch", "x"], "No results: the index was built on no branch, not on x."),
+        (["session", "--branch", "x"], "No results: the index was built without a branch, not from x."),
     ],
 )
 def test_nothing_found_is_exit_code_one_and_a_reason(world: IndexedRepository, words: list[str], reason: str) -> None:

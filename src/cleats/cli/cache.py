@@ -254,7 +254,7 @@ def _describe_extension(answer: Mapping[str, Any]) -> str:
 @click.option("--column", help="Name of the test column.")
 @click.option("--encoding", help="Encoding of vectors: float32 or json.")
 @click.option("--options", help="Options after the column in the table definition.")
-@click.option("--ann-mode", help="Test the extension (extension) or nothing (built-in).")
+@click.option("--ann-mode", help="extension tests the extension; built-in tests nothing.")
 @click.option("--load/--no-load", default=True, help="Load it, or only check that the file exists.")
 @_repo_option
 @json_command

@@ -53,8 +53,8 @@ def contract() -> None:
     """Snapshot, compare and check tool contracts.
 
     A snapshot holds everything that clients may depend on: names, schemas, defaults, errors,
-    timeouts, annotations. The report of a comparison lists each change, a value that an old or a
-    new client would fail with, and the version bump that the change needs.
+    timeouts, annotations. A report lists each change, an example that fails because of it, and the
+    version bump that it needs.
 
     Any MCP server, compared with a lock file:
       cleats contract check --server 'npx some-server' --update   write the lock file
@@ -78,7 +78,7 @@ def contract() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.pass_obj
 def snapshot(settings: Settings, *, toolset: str | None, server: ContractServer | None, output: Path | None) -> None:
-    """Print the snapshot of Cleats, of a toolset or of any MCP server.
+    """Print the snapshot of Cleats, a toolset or any MCP server.
 
     Examples:
       cleats contract snapshot
@@ -112,8 +112,8 @@ def diff(
 ) -> None:
     """Compare two snapshot files.
 
-    A file may also hold the result of `tools/list`. The contract of Cleats records more than a
-    server lists; if the other file is from a server, only what a server lists is compared.
+    A file may also hold the result of `tools/list`. If only one of the files is a contract of Cleats,
+    which records more, only what a server lists is compared.
 
     Exits 0 if the version was raised as far as the changes need, 1 if not, 2 if a file cannot be
     read. With --fail-on, exits 1 if there is a change of that level or above.
@@ -161,7 +161,7 @@ def changelog(old: Path, new: Path, *, config_path: Path | None) -> None:
 @click.option(
     "--security",
     type=click.Choice(["fail", "warn"]),
-    help="Fail or only warn if the texts of a server became suspicious, whatever --fail-on says. [default: fail]",
+    help="Fail or only warn on suspicious new text, independently of --fail-on. [default: fail]",
 )
 @with_style_options
 @click.pass_obj
@@ -182,16 +182,16 @@ def check(
     """Check that a contract changed only with its version.
 
     With --server or --url, compares an MCP server with its lock file. Every change fails the check,
-    also of descriptions, because models act on them. --fail-on major allows changes that break no
+    even of a description, because models act on descriptions. --fail-on major allows changes that break no
     client; suspicious new text still fails, unless you add --security warn. --update writes the lock file.
 
-    Without them, compares Cleats, or the installed toolset that --toolset names, with its committed
+    Without --server and --url, compares Cleats, or an installed toolset (--toolset), with its committed
     file. The check fails if the file differs or if the version was not raised as far as the changes
-    need. The changes are counted from the newest release in the folder `released` beside the file,
-    or from the file if there is no release. --accept writes the file.
+    need. Changes are counted from the newest release in the folder `released` next to the file, or
+    from the file if there is no release. --accept writes the file.
 
-    If the current folder has a cleats-contract.toml, a check without these options compares
-    everything that this file lists.
+    If the current folder has a cleats-contract.toml, a check without --server, --url and --toolset
+    compares everything that this file lists.
 
     Exits 0 if the check passes, 1 if it fails, 2 if it could not run.
 

@@ -110,7 +110,9 @@ def with_style_options(action: CommandFunction) -> CommandFunction:
 
     @click.option("--format", "shape", help="Format of the report.", **format_choice)
     @click.option("--ignore", metavar="RULE", multiple=True, callback=check_rule_names, help=ignore_help)
-    @click.option("--strict", is_flag=True, help="Use the strict rule set, which allows no optional additions.")
+    @click.option(
+        "--strict", is_flag=True, help="Use the strict rules, which can count an optional addition as breaking."
+    )
     @click.option("--config", "config_path", type=click.Path(path_type=Path), help=config_help)
     @wraps(action)
     def run_action(

@@ -217,7 +217,7 @@ def _format_value(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-_mode_help = "Content that the index must have; the file always contains all of it."
+_mode_help = "Fail unless the index has exactly this content; all accepts any index."
 _mode_option = click.option("--mode", type=mode_choice, default="all", show_default=True, help=_mode_help)
 
 
@@ -254,7 +254,7 @@ def build(settings: Settings, /, path: str | None, **option_values: Any) -> None
 
 
 def _describe_build(answer: Mapping[str, Any]) -> str:
-    verb = "made" if answer["published"] else "is there already"
+    verb = "created" if answer["published"] else "already exists"
     return f"{answer['outPath']} {verb}: {format_bytes(answer['bytes'])}, {answer['chunks']:,} chunks."
 
 
@@ -278,8 +278,8 @@ def compact(settings: Settings, /, path: str | None, *, dry_run: bool, **option_
 def _describe_packing(answer: Mapping[str, Any], *, dry_run: bool) -> Iterator[str]:
     before, after = (format_bytes(answer[key]["total"]) for key in ("beforeBytes", "afterBytes"))
     if answer["freedBytes"]:
-        would = "would be" if dry_run else "is"
-        yield f"{answer['repoPath']}: {before} {would} {after}, {answer['chunks']:,} chunks."
+        verb = "would shrink" if dry_run else "shrank"
+        yield f"{answer['repoPath']}: {verb} from {before} to {after}, {answer['chunks']:,} chunks."
     else:
         yield f"{answer['repoPath']}: {before}, already compact."
     if answer["backupPath"]:

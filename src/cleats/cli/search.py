@@ -22,10 +22,12 @@ PARAMETER_PREFIX = "given_"
 
 CLI_DESCRIPTIONS: Final = {
     "ann": "Rank by meaning too, or by words only. [default: by meaning too]",
+    "mode": "What to search: code, prose (documents and comments), extracted-prose (comments), records (findings and "
+    "logs), both (all but records) or all. [default: both]",
     "repoPath": "Repository. [default: the one that contains the current folder]",
-    "top": "Maximum number of hits; with --json, of each mode. [default: 10]",
+    "top": "Maximum number of hits; with --json, per mode. [default: 10]",
     "workspacePath": "Search the repositories that this file lists; see `cleats workspace`.",
-    "case": "Match case in words and paths: --case-tokens and --case-file.",
+    "case": "The same as --case-tokens --case-file.",
     "caseTokens": "Match the case of words.",
     "caseFile": "Match the case of paths.",
     "backend": "Ranking engine; auto selects tantivy. [default: auto]",
@@ -40,13 +42,14 @@ CLI_DESCRIPTIONS: Final = {
     "async": "Only asynchronous functions.",
     "generator": "Only generators.",
     "returns": "Only functions that return a value.",
-    "import": "Module that the file imports, or its first parts, such as os.path.",
+    "import": "Module that the file imports; os also matches os.path.",
+    "chunkAuthor": "Author of the lines of the hit.",
     "churnMin": "At least this many lines added or removed in the history of the file.",
     "calls": "Code that calls this function; get also matches session.get.",
     "uses": "Code that refers to this name.",
-    "reads": "Code that reads a name with this text.",
-    "writes": "Code that assigns to a name with this text.",
-    "mutates": "Code that changes an object whose name has this text.",
+    "reads": "Code that reads a variable with this text in its name.",
+    "writes": "Code that assigns to a variable with this text in its name.",
+    "mutates": "Code that changes an object with this text in its name.",
     "alias": "Text in an alias, which is written as name=other.",
     "awaits": "Code that awaits something with this text in its name.",
     "throws": "Code that throws or raises an error with this text in its name.",
@@ -235,8 +238,8 @@ def explain_no_hits(answer: Mapping[str, Any], tool_arguments: Mapping[str, Any]
     """Explain why nothing was found."""
     stats = answer["stats"]
     if stats.get("branchMatch") is False:
-        index_branch = stats["branch"] or "no branch"
-        return f"No results: the index was built on {index_branch}, not on {stats['branchFilter']}."
+        index_branch = f"from branch {stats['branch']}" if stats["branch"] else "without a branch"
+        return f"No results: the index was built {index_branch}, not from {stats['branchFilter']}."
     if not stats["chunks"]:
         return "No results: the index is empty."
     if considered_count := sum(stats["considered"].values()):

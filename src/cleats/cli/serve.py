@@ -35,7 +35,7 @@ DEFAULT_PORT = 7345
 _PORT_RANGE = click.IntRange(0, 65535)
 _PORT_HELP = "Port to listen on; 0 selects a free port."
 _WORKERS_HELP = "Number of processes that share the port; they use that many CPU cores. More than one needs Linux."
-_CONCURRENCY_HELP = "Number of runs to drive at the same time; 0 drives none."
+_CONCURRENCY_HELP = "Number of launch runs to execute at the same time; 0 executes none."
 _REPOSITORY_HELP = (
     "Allow this repository, or the repositories in this folder; repeatable. [default: that of the server]"
 )
@@ -89,7 +89,7 @@ def _start_server(
 @click.option(
     "--wire",
     type=click.Choice(["mcp", "rpc", "legacy"]),
-    help="Protocol: MCP, plain JSON-RPC lines with the tool as the method, or the deprecated Content-Length frames. "
+    help="Protocol: MCP, JSON-RPC lines whose method is the tool (rpc), or deprecated Content-Length frames (legacy). "
     "[default: mcp]",
 )
 @_repo_option
@@ -233,8 +233,8 @@ def _announce_address(out: int | None, listener: "socket.socket", settings: Sett
 def worker(settings: Settings, /, concurrency: int, repo: Path | None) -> None:
     """Run a fleet worker until SIGINT or SIGTERM.
 
-    With CLEATS_DATABASE_URL, the worker drives queued launch runs, and runs whose worker has died. All workers
-    and servers need the same CLEATS_LAUNCH_RUNS_DIR on shared storage.
+    With CLEATS_DATABASE_URL, the worker executes queued launch runs and takes over runs whose worker has died. All
+    workers and servers need the same CLEATS_LAUNCH_RUNS_DIR on shared storage.
 
     With --repo, the worker builds the index of a repository, publishes it to CLEATS_INDEX_URL or
     CLEATS_OPENSEARCH_URL, and repeats this when files change. Servers with the same URL and CLEATS_INDEX_NAME
@@ -286,7 +286,7 @@ def new(
     *,
     as_json: bool,
 ) -> None:
-    """Create a token for NAME and print it with its entry for the token file.
+    """Create a token for NAME and print it and its file entry.
 
     The token is shown only once; the entry contains only its hash. Servers read the file at start-up. To
     revoke a token, remove its entry and restart the servers.

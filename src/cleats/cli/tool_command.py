@@ -161,7 +161,7 @@ def replace_argument_names(text: str, flags: Mapping[str, str]) -> str:
 
 _PATH_TYPE = click.Path(path_type=Path)
 _SKILL_DIR_HELP = "Search this folder for skills first; repeatable, in order of precedence."
-_INCLUDE_HELP = "Serve only these skills: a name, a glob, root:PLACE or plugin:NAME; repeatable."
+_INCLUDE_HELP = "Serve only these skills, such as pdf, 'doc*', root:user or plugin:office; repeatable."
 
 
 def skill_options(command: Callable[..., Any]) -> Callable[..., Any]:

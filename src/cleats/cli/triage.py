@@ -71,7 +71,7 @@ def ingest(
       cleats triage ingest sarif bandit.sarif --index
       pip-audit -f json > audit.json; cleats triage ingest pip_audit audit.json
 
-    Exits 0  if it was imported, possibly without some invalid lines,
+    Exits 0  if it was imported; invalid lines are skipped,
           1  if the file does not exist or the disk is full,
           2  if the file is not a report of SOURCE, or records cannot be written.
     """
@@ -134,7 +134,7 @@ def decide(
 @repo_option
 @json_command
 def pack(settings: Settings, /, finding: str, *, out: str | None, ann: bool | None, repo: str | None) -> None:
-    """Collect the context of FINDING: code, history and related findings.
+    """Collect the context of FINDING: code, history, related findings.
 
     FINDING is an id or its first characters.
 

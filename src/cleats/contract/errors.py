@@ -109,7 +109,7 @@ class ErrorCode(Enum):
         400, "The host of the URL is not part of the profile.", "Use a host that the profile lists."
     )
     REPO_NOT_FOUND = ErrorRow(
-        404, "The repository does not exist or cannot be reached.", "Check the URL and its access."
+        404, "The repository does not exist or cannot be reached.", "Check the URL and your access to it."
     )
     RUN_NOT_FOUND = ErrorRow(404, "No run has this id.", "List the runs and use one of their ids.")
     ILLEGAL_STATE = ErrorRow(
@@ -118,7 +118,7 @@ class ErrorCode(Enum):
         "Read the status of the run; `details` names the allowed states.",
     )
     TOOLCHAIN_MISSING = ErrorRow(
-        501, "A tool that a gate needs is not installed.", "Install it; `cleats doctor` says how."
+        501, "A program that a gate needs is not installed.", "Install it; `cleats doctor` says how."
     )
     GATE_FAILED = ErrorRow(
         422, "Validation finished and found blockers.", "Fix them with `launch_fix_next`, or by hand."

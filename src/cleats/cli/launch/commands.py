@@ -34,8 +34,8 @@ def launch() -> None:
     A run is stored in your data folder. You can start it here, watch it in another terminal and let an agent
     finish it. After Ctrl-C, `cleats launch resume` continues it.
 
-    RUN is the id of a run, the first characters of the id or of its last part, or `last`. Commands use the last
-    run if you name none; `cancel`, `open-pr` and `artifact` need a RUN.
+    RUN is the id of a run, the first characters of the id or of its last part, or `last`. Without
+    RUN, commands use the last run; `cancel`, `open-pr` and `artifact` need one.
 
     Examples:
       cleats launch start run.yaml
@@ -105,7 +105,7 @@ def watch(settings: Settings, run_id: str) -> None:
 @launch.command()
 @run_command
 def resume(settings: Settings, run_id: str) -> None:
-    """Resume a run and drive it to its next stopping point.
+    """Resume a run and follow it to its next stopping point.
 
     Examples:
       cleats launch resume
@@ -117,7 +117,7 @@ def resume(settings: Settings, run_id: str) -> None:
 @launch.command()
 @run_command
 def validate(settings: Settings, run_id: str) -> None:
-    """Run the gates on the pages of a run and list the findings.
+    """Run the gates on the pages of a run and list the issues.
 
     `cleats launch status` prints the folder of the pages; you may edit them first.
 

@@ -144,7 +144,7 @@ def _render_source(source: dict[str, Any], *, with_text: bool) -> Iterator[str]:
 def preview(settings: Settings, run_id: str, *, port: int) -> None:
     """Serve the site with the pages of a run on this machine.
 
-    The generator of the site serves it and shows your edits at once; Ctrl-C ends it.
+    Hugo or MkDocs serves it and shows your edits at once; Ctrl-C stops it.
 
     Examples:
       cleats launch preview

@@ -35,7 +35,7 @@ REST_POLL_SECONDS: Final = 5.0
 ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "resume": ("launch_resume", "Resuming the run"),
     "validate": ("launch_validate", "Checking the pages"),
-    "fix": ("launch_fix_next", "Fixing the next finding"),
+    "fix": ("launch_fix_next", "Fixing the next issue"),
     "open_pr": ("launch_open_pr", "Opening the pull request"),
     "cancel": ("launch_cancel", "Cancelling the run"),
 }

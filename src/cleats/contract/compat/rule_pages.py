@@ -17,9 +17,9 @@ BREAKING_REASONS: Final = {
     OUTPUT_PREFIXES: "A client that was written for the old answers can fail on the new ones.",
 }
 REASONS: Final = {
-    BumpLevel.MAJOR: "A client that relies on the old version can fail, or ask its user again, with the new one.",
-    BumpLevel.MINOR: "Everything that worked before still works; the version tells clients that there is more.",
-    BumpLevel.PATCH: "No call changes; the version tells readers that the text did.",
+    BumpLevel.MAJOR: "A client that relies on the old version can fail with the new one, or ask its user again.",
+    BumpLevel.MINOR: "Everything that worked before still works; the new version tells clients that there is more.",
+    BumpLevel.PATCH: "No call changes; the new version tells readers that the text changed.",
     BumpLevel.NONE: "Nothing changes for clients.",
 }
 
@@ -53,10 +53,10 @@ def _describe_reason(rule: ContractRule) -> str:
 def _describe_bump(rule: ContractRule) -> str:
     bump = "needs no bump" if rule.level is BumpLevel.NONE else f"needs a {rule.level} bump"
     sentences = [
-        f"The contract's version {bump}{', because this is breaking' if rule.level is BumpLevel.MAJOR else ''}."
+        f"The contract's version {bump}{', because the change is breaking' if rule.level is BumpLevel.MAJOR else ''}."
     ]
     if rule.integer:
-        sentences.append("The `schemaVersion` of each tool that it touches has to rise as well.")
+        sentences.append("The `schemaVersion` of each affected tool has to rise as well.")
     if rule.security:
         sentences.append("It belongs to the security class: `--security` decides whether it fails a check.")
     return " ".join(sentences)

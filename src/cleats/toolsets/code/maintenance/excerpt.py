@@ -203,7 +203,7 @@ class _ExcerptReader:
         start = self._span.start
         if start > max(lines, 1):
             line_text = "1 line" if lines == 1 else f"{lines:,} lines"
-            raise _unshowable_error(f"It has only {line_text}", f"Use a first line of at most {max(lines, 1)}.")
+            raise _unshowable_error(f"It has only {line_text}", f"Start at line {max(lines, 1)} or before.")
         raw = self._trim_to_limit()
         count = raw.count(b"\n") + (not raw.endswith(b"\n")) if raw else 0
         text = _decoder(errors="replace").decode(raw, final=not self._is_full)

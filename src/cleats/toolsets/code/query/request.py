@@ -229,8 +229,9 @@ def _resolve_languages(argument: SearchArgument, value: Any) -> Iterator[str]:
 
 def _suggest_nearest(text: str, candidates: Iterable[str]) -> str:
     unique_names = list(dict.fromkeys(candidates))
-    near = get_close_matches(text.lower(), unique_names, n=3, cutoff=0.5) or sorted(unique_names)[:8]
-    return f"Did you mean {' or '.join(near)}?"
+    if near := get_close_matches(text.lower(), unique_names, n=3, cutoff=0.5):
+        return f"Did you mean {' or '.join(near)}?"
+    return f"Use one of {', '.join(sorted(unique_names)[:8])}, …"
 
 
 def _resolve_path(text: str) -> Path:

@@ -353,8 +353,8 @@ class SearchTool:
                 title="Search code",
                 description=(
                     "Search the index of a repository for functions, classes, documents and comments, by words, name "
-                    "or meaning, and with some sixty filters on what code calls, reads, returns or throws, its path, "
-                    "author and risk. Filters are combined with AND. Returns places and scores, best first. Use "
+                    "or meaning, and with filters on what code calls, reads, returns or throws, its path, author and "
+                    "risk. Filters are combined with AND. Returns places and scores, best first. Use "
                     "context=1 to see the matching code; output=full adds all facts, up to 20,000 tokens. For quick "
                     "questions, find_code is shorter."
                 ),
