@@ -1,12 +1,13 @@
-"""Plain ways to find files: BM25 over whole files, counts of ripgrep, and lists fused by rank."""
+"""Plain ways to find files: BM25 over whole files, counts of ripgrep, zoekt, and lists fused by rank."""
 
 import math
 import re
+import shutil
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from bench import fix_commits
 from cleats.toolsets.code.index import tokens
@@ -18,6 +19,19 @@ FUSION_CONSTANT: Final = 60
 """The usual constant of reciprocal rank fusion."""
 
 MAX_GREP_WORDS: Final = 8
+
+
+class ZoektPrograms(NamedTuple):
+    """The paths of zoekt's programs."""
+
+    indexer: str
+    searcher: str
+
+
+def find_zoekt() -> ZoektPrograms | None:
+    """Return zoekt's programs; None if they are not installed."""
+    indexer, searcher = shutil.which("zoekt-index"), shutil.which("zoekt")
+    return ZoektPrograms(indexer, searcher) if indexer and searcher else None
 
 
 def iterate_source_files(folder: Path) -> Iterator[str]:
@@ -61,6 +75,24 @@ def rank_by_grep(ripgrep: str, folder: Path, question: str) -> list[str]:
             if fix_commits.is_source_path(path):
                 found[path].append(int(count))
     return sorted(found, key=lambda path: (-len(found[path]), -sum(found[path]), path))
+
+
+class ZoektIndex:
+    """The files of a folder, indexed and ranked by zoekt with its default scores."""
+
+    def __init__(self, programs: ZoektPrograms, folder: Path, index: Path) -> None:
+        self._programs, self._index = programs, index
+        index.mkdir(parents=True, exist_ok=True)
+        command = [programs.indexer, "-index", str(index), str(folder)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def rank(self, question: str) -> list[str]:
+        """Return the source files that have any word of a question, best first."""
+        words = dict.fromkeys(word.lower() for word in re.findall(r"\w{3,}", question))
+        alternatives = " or ".join(word for word in words if word not in tokens.STOP_WORDS)
+        command = [self._programs.searcher, "-l", "-index_dir", str(self._index), f"case:no ({alternatives})"]
+        found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        return [path for path in found if fix_commits.is_source_path(path)]
 
 
 def fuse_ranks(*lists: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How well fixes are located: by Cleats, by BM25 over files, by both, and by ripgrep."""
+"""How well fixes are located: by Cleats, by BM25 over files, by both, by ripgrep, semble and zoekt."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from bench import fix_commits
 from bench.code import ours, rivals
 from bench.code.answers import MAX_RESULTS
-from bench.code.file_baselines import FileWords, fuse_ranks, rank_by_grep
+from bench.code.file_baselines import FileWords, ZoektIndex, find_zoekt, fuse_ranks, rank_by_grep
 from bench.code.fixes import FixCase, FixSet, load_fix_sets
 from bench.code.heldout import MAX_PASSAGE_LINES
 
@@ -54,6 +54,9 @@ def measure_fix_set(fix_set: FixSet, folder: Path, cache: Path) -> FixOutcome:
         "ripgrep": [rank_by_grep(ripgrep, folder, text) for text in questions],
         "semble": rank_by_semble(folder, questions, cache),
     }
+    if zoekt := find_zoekt():
+        zoekt_index = ZoektIndex(zoekt, folder, cache / "zoekt" / folder.name)
+        lists["zoekt"] = list(map(zoekt_index.rank, questions))
     return FixOutcome(
         fix_set.repository,
         fix_set.is_reported,
