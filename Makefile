@@ -51,7 +51,7 @@ browser: $(READY) ## Every page and journey of the console in Chromium (PICTURES
 engines: $(READY) ## OpenSearch and S3 against real servers (needs a JDK, mvn, Go; SUITES chooses some; CLEATS_ENGINE_KILLS=20 for a soak)
 	$(BIN)/python -m tests.engines $(SUITES)
 
-networks: $(READY) ## A fleet on networks that fail, with PostgreSQL (root, iproute2, faketime; FAULTS=200, SEED repeats a history)
+networks: $(READY) ## A fleet on networks that fail, with PostgreSQL (root, iproute2, faketime; FAULTS=200, SEED repeats the faults)
 	$(BIN)/python -m pytest -s tests/networks -o python_files='check_*.py'
 
 docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks
