@@ -48,10 +48,10 @@ browser: $(READY) ## Every page and journey of the console in Chromium (PICTURES
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/browser.txt
 	CLEATS_PICTURES="$(PICTURES)" $(BIN)/python -m pytest -n 2 tests/browser -o python_files='check_*.py'
 
-engines: $(READY) ## The suites of OpenSearch and S3 against real servers (needs a JDK, mvn and Go; CLEATS_ENGINE_KILLS=20 for a soak)
-	$(BIN)/python -m tests.engines
+engines: $(READY) ## OpenSearch and S3 against real servers (needs a JDK, mvn, Go; SUITES chooses some; CLEATS_ENGINE_KILLS=20 for a soak)
+	$(BIN)/python -m tests.engines $(SUITES)
 
-networks: $(READY) ## A fleet on networks that fail, with PostgreSQL (root, iproute2, faketime; FAULTS=200, SEED repeats a history)
+networks: $(READY) ## A fleet on networks that fail, with PostgreSQL (root, iproute2, faketime; FAULTS=200, SEED repeats the faults)
 	$(BIN)/python -m pytest -s tests/networks -o python_files='check_*.py'
 
 docs: $(READY) ## Write the references, build the site, follow its links and run its code blocks

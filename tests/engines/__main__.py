@@ -92,20 +92,25 @@ def _install_object_store(folder: Path) -> dict[str, str]:
     try:
         _require_programs("go")
         print("S3: building the server", flush=True)
-        return {PROGRAM_VARIABLE: str(install_s3_server(folder))}
+        started_at = time.monotonic()
+        program = install_s3_server(folder)
     except InstallError as error:
         print(f"S3: not run: {error}")
         return {}
+    print(f"S3: built after {time.monotonic() - started_at:.0f} s", flush=True)
+    return {PROGRAM_VARIABLE: str(program)}
 
 
 def _install_opensearch(home: Path) -> dict[str, str]:
     try:
         _require_programs("java", "mvn", "bash")
         print("OpenSearch: installing", flush=True)
+        started_at = time.monotonic()
         install_opensearch(home)
     except InstallError as error:
         print(f"OpenSearch: not run: {error}")
         return {}
+    print(f"OpenSearch: installed after {time.monotonic() - started_at:.0f} s", flush=True)
     return {HOME_VARIABLE: str(home)}
 
 

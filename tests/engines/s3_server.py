@@ -20,7 +20,7 @@ from tests.support.object_store import ObservedBucket, serve_requests
 from tests.support.waiting import wait_until
 
 MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-BUILD_TIMEOUT_SECONDS = 1500
+BUILD_TIMEOUT_SECONDS = 900
 START_TIMEOUT_SECONDS = 60
 BUCKET = "team"
 ACCESS_KEY, SECRET_KEY, REGION = "key", "secret", "eu-central-1"

@@ -196,6 +196,8 @@ class Database:
             self._process = self.machine.start(argv, stdout=log, stderr=log)
 
         def answers() -> bool:
+            assert self._process is not None
+            assert self._process.poll() is None, (self._folder / "log").read_text()[-1000:]
             with suppress(psycopg.OperationalError), psycopg.connect(self.local_url):
                 return True
             return False
@@ -206,12 +208,24 @@ class Database:
         """Kill the server without a checkpoint."""
         assert self._process is not None
         # `ip netns exec` and `setpriv` become the server itself. Stopped, it starts no further process.
+        pid = self._process.pid
         self._process.send_signal(signal.SIGSTOP)
-        for pid in [*find_children(self._process.pid), self._process.pid]:
+        wait_until(lambda: read_process_state(pid) in "TZX")
+        children = find_children(pid)
+        for ended_pid in (*children, pid):
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(ended_pid, signal.SIGKILL)
         self._process.wait(60)
+        # The next server does not start while one of these still has the shared memory.
+        wait_until(lambda: all(read_process_state(child) in "ZX" for child in children))
         (self._folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+
+
+def read_process_state(pid: int) -> str:
+    """Return the letter of a process's state: T if it is stopped, Z or X if it has ended and freed its memory."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return "X"
 
 
 def start_python(machine: Machine, *words: str, clock_offset: int = 0, **options: Any) -> "subprocess.Popen[bytes]":

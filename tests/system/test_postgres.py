@@ -7,7 +7,7 @@ import pytest
 from cleats import app
 from cleats.runtime.server_status import ServerStatus
 from cleats.settings import Settings
-from cleats.system.postgres import UnreachableError, open_connection
+from cleats.system.postgres import UnreachableError, create_tables, open_connection
 from tests.support.postgres import create_database, make_unreachable
 
 
@@ -47,3 +47,27 @@ def test_the_address_may_say_how_to_connect(more: str, application_name: str) ->
         row = connection.execute("SELECT current_setting('application_name')").fetchone()
 
     assert row == (application_name,)
+
+
+def test_a_start_does_not_wait_for_a_writer_when_its_tables_exist() -> None:
+    url = create_database()
+    ddl = "CREATE TABLE IF NOT EXISTS t (n INT); CREATE INDEX IF NOT EXISTS t_by_n ON t (n)"
+    with open_connection(url) as connection:
+        create_tables(connection, ddl)
+
+    with open_connection(url) as writer:
+        writer.execute("INSERT INTO t VALUES (1)")
+        with open_connection(url) as starting:
+            starting.execute("SET lock_timeout = '100ms'")
+            create_tables(starting, ddl)
+
+
+def test_a_start_creates_the_tables_and_indexes_that_are_missing() -> None:
+    url = create_database()
+    ddl = "CREATE TABLE IF NOT EXISTS t (n INT)"
+    with open_connection(url) as connection:
+        create_tables(connection, ddl)
+        create_tables(connection, f"{ddl}; CREATE INDEX IF NOT EXISTS t_by_n ON t (n)")
+        row = connection.execute("SELECT to_regclass('t_by_n') IS NOT NULL").fetchone()
+
+    assert row == (True,)

@@ -4,6 +4,7 @@
 the address, since it usually holds a password.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -34,6 +35,9 @@ SESSION_SETTINGS: Final = """
            set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '20000', false)
 """
 """The same for the server, which otherwise keeps the locks of a machine that vanished for two hours."""
+
+
+_CREATED_NAME_PATTERN: Final = re.compile(r"CREATE (?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class UnreachableError(OSError):
@@ -108,9 +112,24 @@ async def check_database(url: str) -> None:
 
 
 def create_tables(connection: "Connection", ddl: str) -> None:
-    """Run statements that create missing tables, one process at a time.
+    """Run statements that create tables and indexes, one process at a time, unless all of them exist.
 
-    `IF NOT EXISTS` alone is not enough: two simultaneous first starts collide in the catalogue.
+    `IF NOT EXISTS` alone is not enough: two simultaneous first starts collide in the catalogue, and an index that
+    exists still waits for every writer of its table, of which one may have vanished, while all others wait for it.
     """
+    names = _CREATED_NAME_PATTERN.findall(ddl)
+    if not has_relations(connection, *names):
+        lock_table_creation(connection)
+        connection.execute(ddl)  # no literal, but ours
+
+
+def has_relations(connection: "Connection", *names: str) -> bool:
+    """Return whether all these tables and indexes exist."""
+    query = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
+    row = connection.execute(query, (list(names),)).fetchone()
+    return row is not None and bool(row[0])
+
+
+def lock_table_creation(connection: "Connection") -> None:
+    """Let no other process create tables before this transaction ends."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (crc32(b"cleats tables"),))
-    connection.execute(ddl)  # no literal, but ours

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,13 @@ import pytest
 from cleats.system.postgres import UnreachableError
 from cleats.toolsets.launch.drive.engine import RunEngine
 from cleats.toolsets.launch.drive.run_driver import Caller
-from cleats.toolsets.launch.fleet import FleetWorker, RetryLaterError, RunQueue, is_abandoned
+from cleats.toolsets.launch.fleet import FleetWorker, RetryLaterError, RetrySoonError, RunQueue, is_abandoned
 from cleats.toolsets.launch.runs.events import TraceIds
 from cleats.toolsets.launch.runs.states import RunState
 from cleats.toolsets.launch.store.databases import PostgresStore
 from cleats.toolsets.launch.store.model import Run
-from tests.support.launch_runs import build_config, create_engine, create_run, expire_lease
+from tests.support.held_locks import close_after_test
+from tests.support.launch_runs import TEST_PACE, build_config, create_engine, create_run, expire_lease
 from tests.support.paths import REPOSITORY_ROOT
 from tests.support.postgres import create_database, make_unreachable
 from tests.support.process_trees import find_children, is_alive
@@ -287,3 +289,32 @@ async def test_a_job_is_retried_at_once_although_the_clock_of_its_worker_is_an_h
         tasks.cancel_scope.cancel()
 
     assert attempts == ["r_1", "r_1"]
+
+
+@pytest.mark.anyio
+async def test_a_run_whose_driver_lost_the_database_counts_as_abandoned_until_it_goes_on(tmp_path: Path) -> None:
+    url = create_database()
+    pace = replace(TEST_PACE, renew_seconds=1000.0, check_seconds=1000.0)  # nothing opens the connection again early
+    engine = create_engine(tmp_path, store=close_after_test(PostgresStore(url)), pace=pace)
+    gate = tmp_path / "gate"
+    run = await create_run(engine, build_config(test={"block": {"facts": str(gate)}}))
+    worker = FleetWorker(engine, RunQueue(url))
+
+    async def cut_connections() -> None:
+        with anyio.fail_after(WAIT_TIMEOUT_SECONDS):
+            while not (gate.exists() and gate.read_text()):
+                await anyio.sleep(0.01)
+        with make_unreachable(url):
+            pass
+        gate.unlink()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(cut_connections)
+        with pytest.raises(RetrySoonError):
+            await worker.drive(run.run_id)
+
+    [orphan] = engine.store.list_orphans(10)
+    assert is_abandoned(orphan, engine.store.list_steps(run.run_id))
+    await worker.drive(run.run_id)
+    assert engine.store.get(run.run_id).state is RunState.READY_FOR_PR
+    assert engine.store.list_orphans(10) == []

@@ -22,7 +22,7 @@ from cleats.system.postgres import UnreachableError
 from cleats.toolsets.launch.drive.engine import RunEngine, is_automatic
 from cleats.toolsets.launch.drive.pipeline import PipelineView, find_next_action
 from cleats.toolsets.launch.runs.states import RunState
-from cleats.toolsets.launch.store.model import RecordedStep, Run
+from cleats.toolsets.launch.store.model import RecordedStep, Run, StoreUnreachableError
 
 if TYPE_CHECKING:
     from procrastinate import App, BaseRetryStrategy
@@ -32,12 +32,13 @@ log = logging.getLogger(__name__)
 
 QUEUE_NAME: Final = "launch"
 TASK_NAME: Final = "cleats.launch.drive"
+JOBS_TABLE: Final = "procrastinate_jobs"
 
 MAX_JOB_ATTEMPTS: Final = 5
 """Jobs that one run gets while its steps fail for transient reasons."""
 
 RETRY_BASE_SECONDS: Final = 2
-"""Wait before the second job; each further one waits twice as long."""
+"""Wait before the second job; each further one waits twice as long, unless only the database was unreachable."""
 
 POLL_INTERVAL_SECONDS: Final = 2.0
 """Interval between two polls of the queue, when no notification comes."""
@@ -128,10 +129,12 @@ def _make_retry_strategy(clock_offset: float) -> "BaseRetryStrategy":
     from procrastinate import BaseRetryStrategy, RetryDecision  # noqa: PLC0415 - an extra
 
     class DatabaseClockRetry(BaseRetryStrategy):
-        def get_retry_decision(self, *, exception: BaseException, job: "Job") -> RetryDecision | None:  # noqa: ARG002
-            if job.attempts >= MAX_JOB_ATTEMPTS:
+        def get_retry_decision(self, *, exception: BaseException, job: "Job") -> RetryDecision | None:
+            is_soon = isinstance(exception, RetrySoonError)
+            if job.attempts >= MAX_JOB_ATTEMPTS and not is_soon:
                 return None
-            retry_time = clock_offset + time.monotonic() + RETRY_BASE_SECONDS ** (job.attempts + 1)
+            pause = RETRY_BASE_SECONDS ** (1 if is_soon else job.attempts + 1)
+            retry_time = clock_offset + time.monotonic() + pause
             return RetryDecision(retry_at=datetime.fromtimestamp(retry_time, UTC))
 
     return DatabaseClockRetry()
@@ -141,10 +144,10 @@ def _create_tables(url: str) -> None:
     with postgres.open_connection(url) as connection:
         from procrastinate.schema import SchemaManager  # noqa: PLC0415 - an extra
 
-        postgres.create_tables(connection, "SELECT 1")  # one process at a time from here on
-        row = connection.execute("SELECT to_regclass('procrastinate_jobs')").fetchone()
-        if row is None or row[0] is None:
-            connection.execute(SchemaManager.get_schema())
+        if not postgres.has_relations(connection, JOBS_TABLE):
+            postgres.lock_table_creation(connection)
+            if not postgres.has_relations(connection, JOBS_TABLE):  # another process may have been first
+                connection.execute(SchemaManager.get_schema())
 
 
 SWEEP_INTERVAL_SECONDS: Final = 5.0
@@ -156,6 +159,10 @@ MAX_SWEPT_RUNS: Final = 1000
 
 class RetryLaterError(Exception):
     """Raised for the queue: the run could not continue now, but may later."""
+
+
+class RetrySoonError(RetryLaterError):
+    """Raised for the queue: the database was unreachable, which is not the fault of the run."""
 
 
 @dataclass(eq=False)
@@ -193,7 +200,8 @@ class FleetWorker:
             log.info("job.stop run=%s code=%s", run_id, error.code.name)
             if error.retryable:
                 self._driven_ids.discard(run_id)
-                raise RetryLaterError(error.code.name) from None
+                error_type = RetrySoonError if isinstance(error, StoreUnreachableError) else RetryLaterError
+                raise error_type(error.code.name) from None
         self._driven_ids.discard(run_id)
 
     async def _requeue_runs(self) -> None:

@@ -17,7 +17,7 @@ import anyio
 from anyio import to_thread
 
 from cleats.contract.errors import ToolError
-from cleats.toolsets.launch.store.model import LeaseLost, Run, RunLease
+from cleats.toolsets.launch.store.model import LeaseLost, Run, RunLease, StoreUnreachableError
 from cleats.toolsets.launch.store.run_store import RunStore
 
 log = logging.getLogger(__name__)
@@ -81,17 +81,21 @@ class LeaseManager:
         `check_run` sees the run before every attempt, and may raise to give up.
         """
         lease, asked_at = await self._wait_for_lease(run_id, check_run)
+        end_lease = self._store.release
         held_lease = self._held_leases[run_id] = HeldLease(lease)
         heartbeat = asyncio.create_task(self._keep_alive(held_lease, asked_at))
         try:
             yield held_lease
+        except StoreUnreachableError:
+            end_lease = self._store.abandon  # the work is unfinished and nothing says so: a sweep has to find the run
+            raise
         finally:
             heartbeat.cancel()
             with anyio.CancelScope(shield=True):
                 with suppress(asyncio.CancelledError):
                     await heartbeat
                 try:
-                    await to_thread.run_sync(self._store.release, lease)
+                    await to_thread.run_sync(end_lease, lease)
                 except Exception:
                     # The work is recorded, and the lease expires by itself.
                     log.exception("lease.release run=%s", run_id)

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 from zlib import crc32
 
-from cleats.contract.errors import ErrorCode, ToolError
+from cleats.contract.errors import ToolError
 from cleats.system import postgres
 from cleats.system.postgres import UnreachableError
 from cleats.toolsets.launch.runs import storage
-from cleats.toolsets.launch.store.model import RUN_TABLES_SQL, SqlConnection
+from cleats.toolsets.launch.store.model import RUN_TABLES_SQL, SqlConnection, StoreUnreachableError
 from cleats.toolsets.launch.store.run_store import RunStore
 
 WRITE_TIMEOUT_SECONDS = 20.0
@@ -204,7 +204,7 @@ class _PostgresConnection(SqlConnection):
             try:
                 connection = self._connect()
             except UnreachableError as error:
-                raise _make_unreachable_error(error) from None
+                raise StoreUnreachableError(type(error).__name__) from None
             loss_types: tuple[type[Exception], ...] = (*postgres.get_connection_errors(), UnreachableError)
             try:
                 if not self._has_tables:
@@ -218,7 +218,7 @@ class _PostgresConnection(SqlConnection):
             except loss_types as error:
                 with suppress(*loss_types):
                     self.disconnect()
-                raise _make_unreachable_error(error) from None
+                raise StoreUnreachableError(type(error).__name__) from None
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
         return self._connect().execute(_TABLE_PATTERN.sub(r"\1 cleats_", statement).replace("?", "%s"), values)
@@ -244,14 +244,3 @@ class PostgresStore(RunStore):
 
 _LOCK_NAMESPACE: Final = crc32(b"cleats run") - (1 << 31)
 """The first half of our advisory locks, so that other applications do not share them."""
-
-
-def _make_unreachable_error(error: Exception) -> ToolError:
-    return ToolError(
-        ErrorCode.INTERNAL,
-        "The database of the runs is unreachable.",
-        hint="Try again when it is reachable: no record is incomplete, and runs continue at their last "
-        "record. A run started without an idempotency_key may exist already; see launch_list_runs.",
-        retryable=True,
-        details={"cause_class": type(error).__name__},
-    )

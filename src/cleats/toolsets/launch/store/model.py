@@ -83,6 +83,20 @@ class StepRecorded(Exception):  # noqa: N818 - as above
     """Raised when a step has been recorded before."""
 
 
+class StoreUnreachableError(ToolError):
+    """Raised when the database does not answer, or the connection was lost during the call."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(
+            ErrorCode.INTERNAL,
+            "The database of the runs is unreachable.",
+            hint="Try again when it is reachable: no record is incomplete, and runs continue at their last "
+            "record. A run started without an idempotency_key may exist already; see launch_list_runs.",
+            retryable=True,
+            details={"cause_class": cause},
+        )
+
+
 def make_not_found_error(run_id: str) -> ToolError:
     """Return the error of every call for a run that does not exist."""
     return ToolError(

@@ -207,6 +207,11 @@ class RunStore:
                 "UPDATE runs SET owner = '', expires = 0 WHERE run_id = ? AND epoch = ?", (lease.run_id, lease.epoch)
             )
 
+    def abandon(self, lease: RunLease) -> None:
+        """Let a lease expire now, so that the run counts as one that has lost its driver."""
+        with self._writer.transaction() as database:
+            database.execute("UPDATE runs SET expires = 0 WHERE run_id = ? AND epoch = ?", (lease.run_id, lease.epoch))
+
     def record(
         self, lease: RunLease, drafts: Iterable[EventDraft], trace: TraceIds, *, step: RecordedStep | None = None
     ) -> tuple[Run, Sequence[RunEvent]]:
