@@ -28,7 +28,32 @@ def main() -> None:
         remedy = f"Reinstall Cleats and its libraries: {format_reinstall_command()}"
         print(f"Error: {type(error).__name__}: {error}\n{remedy}", file=sys.stderr)  # noqa: T201
         sys.exit(2)  # noqa: TID251 - the command line begins here
-    run()
+    try:
+        run()
+    except SystemExit as end:
+        if not is_server and isinstance(end.code, int | None):
+            _exit_at_once(end.code or 0)
+        raise
+
+
+def _exit_at_once(exit_code: int) -> None:
+    """Exit without freeing every object, which takes longer than many commands; return where Python must end threads.
+
+    What registered itself for the end is called, and the output is written.
+    """
+    import atexit  # noqa: PLC0415 - nothing is imported before Ctrl-C is answered
+    import os  # noqa: PLC0415
+    import threading  # noqa: PLC0415
+
+    if threading.active_count() > 1:
+        return
+    atexit._run_exitfuncs()  # noqa: SLF001 - the only way to run them before `os._exit`
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        return  # Python has a message and an exit code for that
+    os._exit(exit_code)
 
 
 if __name__ == "__main__":

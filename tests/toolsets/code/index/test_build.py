@@ -240,6 +240,24 @@ def test_a_commit_without_a_change_brings_git_facts_up_to_date(world: IndexedRep
     assert msgspec.msgpack.decode(authors) == ["Ann <ann@example.org>"]
 
 
+def test_an_update_knows_whether_tracked_files_differ_from_the_commit(world: IndexedRepository) -> None:
+    track_world(world)
+    world.build_index()
+    committed = (world.root / "app/core.py").read_text("utf-8")
+    states = []
+    for text in (f"{committed}# changed\n", committed):
+        world.write_file("app/core.py", text)
+        world.build_index()
+        states += world.select_rows("SELECT value FROM meta WHERE key = 'dirty'")
+    world.write_file("app/core.py", f"{committed}# changed\n")
+    world.build_index()
+    world.write_file("app/untracked.py", "x = 1\n")
+    world.build_index()  # the file that was read is not the one that differs
+    states += world.select_rows("SELECT value FROM meta WHERE key = 'dirty'")
+
+    assert states == [("true",), ("false",), ("true",)]
+
+
 def test_another_branch_with_the_same_files_is_noticed(world: IndexedRepository) -> None:
     track_world(world).build_index()
     world.run_git("checkout", "-q", "-b", "other")

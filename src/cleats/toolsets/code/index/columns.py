@@ -12,9 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.index.column_writer import CONTENT_FILE_NAME, LATE_FILE_NAME, VALUE_SEPARATOR
 
 Ids = NDArray[np.int32]

@@ -315,14 +315,16 @@ def add_authorship(
     load_history: LoadHistory,
     previous: Path | None,
     draft: Path,
-) -> list[str]:
-    """Write authors, dates and churn to the catalogue; return warnings.
+) -> tuple[list[str], bool]:
+    """Write authors, dates and churn to the catalogue.
 
     A file that was not `touched` and has the same history as before keeps its values.
+
+    Returns: warnings, and whether a file that was compared with the commit differs from it.
     """
     if git is None or git.commit is None:
         _clear_authorship(catalogue)
-        return []
+        return [], False
     saved = load_history()
     affects_all = touched is None or MAILMAP_FILE_NAME in touched
     paths = None if affects_all else touched
@@ -347,7 +349,7 @@ def add_authorship(
             catalogue.take_files([file])
             catalogue.connection.execute(_UPDATE_FILE_SQL, (*facts, file))
             _write_chunk_authors(catalogue, history, file, path)
-    return history.warnings
+    return history.warnings, history.is_dirty
 
 
 def _history_facts(known: FileHistory | None) -> list[Any]:

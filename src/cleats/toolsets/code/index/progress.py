@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from cleats.contract.tools import Context
+if TYPE_CHECKING:  # a build by a command needs no tools
+    from cleats.contract.tools import Context
 
 
 class BuildProgress(Struct, frozen=True, omit_defaults=True):
@@ -40,7 +41,7 @@ PHASE_PERCENTS = {
 ProgressCallback: TypeAlias = Callable[[BuildProgress], None]
 
 
-def create_progress_reporter(context: Context) -> ProgressCallback:
+def create_progress_reporter(context: "Context") -> ProgressCallback:
     """Return a callback that forwards the progress of a build to a caller."""
 
     def report(progress: BuildProgress) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cleats.contract.versions import TOOLING_VERSION
 from cleats.toolsets.code.analysis.history.head import GitState, read_git_state
@@ -71,7 +72,8 @@ class GenerationWriter(Struct):
 
     def run(self) -> tuple[dict[str, Any], FileTotals]:
         """Write everything; return the metadata of the generation and the file totals."""
-        git = self._read_git_state()
+        known_git = self._read_known_git_state()
+        git = known_git or self._read_git_state()
         count = len(self.survey.added) + len(self.survey.changed)
         with (
             ingest.prepare_history(self.root, git, self.previous, count) as load_history,
@@ -80,9 +82,13 @@ class GenerationWriter(Struct):
             ingested = self._ingest_files(catalogue)
             touched = None if self.previous is None else {*ingested.paths, *self.survey.removed}
             self.report(BuildProgress("git", "reading the history"))
-            gaps = ingest.add_authorship(
+            gaps, is_dirty = ingest.add_authorship(
                 catalogue, self.root, git, touched, load_history=load_history, previous=self.previous, draft=self.draft
             )
+            if git is not None and is_dirty:
+                git = replace(git, dirty=True)
+            elif known_git is not None:
+                git = self._read_git_state()
             self.warnings += gaps
             self.report(BuildProgress("risk", "following values from function to function"))
             ingest.add_risks(catalogue, touched, previous=self.previous, draft=self.draft)
@@ -112,6 +118,16 @@ class GenerationWriter(Struct):
 
             self.report(BuildProgress("search", "making it searchable with SQLite"))
             write_fts_index(self.draft)
+
+    def _read_known_git_state(self) -> GitState | None:
+        """Return the branch and the commit, if they are those of the earlier generation; otherwise None.
+
+        Then git need not be asked for the state of all files, if one of those that were read differs from the commit.
+        """
+        head, meta = self.survey.head, self.inputs.meta
+        if self.previous is None or head is None or head[0] is None or head != meta.get("head"):
+            return None
+        return GitState(head[1], head[0]) if meta.get("commit") == head[0] else None
 
     def _read_git_state(self) -> GitState | None:
         git = read_git_state(self.root) if self.options.git else None

@@ -5,10 +5,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Protocol
 
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
+from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.index.column_writer import VECTORS_FILE_NAME
 from cleats.toolsets.code.index.columns import Mask, sort_unique
@@ -29,7 +28,10 @@ ESTIMATE_TOLERANCE: Final = 1e-4
 """The most by which an estimate differs from a cosine, and some more: products add up in another order."""
 
 COMPUTED_SHARE: Final = 4
-"""If at most one in so many chunks is wanted, their rows are picked out; otherwise all rows are compared."""
+"""If at most one in so many chunks is wanted, their cosines are computed at once instead of estimates."""
+
+PICKED_SHARE: Final = 0.75
+"""If at most this share of all chunks is wanted, their rows are picked out; otherwise all rows are compared."""
 
 VectorRows = NDArray[np.int8]
 Cosines = NDArray[np.float32]
@@ -82,12 +84,18 @@ class VectorIndex:
             # Not a matrix product, which adds up in an order that depends on the number of rows.
             cosines: Cosines = np.einsum("ij,j->i", self._widened_rows, scaled)
             return ChunkCosines(cosines)
-        if np.count_nonzero(mask) * COMPUTED_SHARE <= count:
+        wanted_count = np.count_nonzero(mask)
+        if wanted_count * COMPUTED_SHARE <= count:
             values, positions = np.zeros(count, np.float32), np.flatnonzero(mask)
             values[positions] = self._compute_cosines(scaled, positions)
             return ChunkCosines(values)
         buffer = np.empty((BLOCK_ROWS, len(scaled)), np.float32)
-        estimates = [_estimate_cosines(rows, scaled, buffer) for rows in self._shards]
+        if wanted_count <= PICKED_SHARE * count:
+            masks = np.split(mask, self._starts[1:-1])
+            pairs = zip(self._shards, masks, strict=True)
+            estimates = [_estimate_picked(rows, shard_mask, scaled, buffer) for rows, shard_mask in pairs]
+        else:
+            estimates = [_estimate_cosines(rows, scaled, buffer) for rows in self._shards]
         return ChunkCosines(np.concatenate(estimates), partial(self._compute_cosines, scaled))
 
     def _compute_cosines(self, scaled: Cosines, positions: NDArray[np.int64]) -> Cosines:
@@ -113,14 +121,32 @@ class VectorIndex:
 def _estimate_cosines(rows: VectorRows, scaled: Cosines, buffer: NDArray[np.float32]) -> Cosines:
     estimates = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), BLOCK_ROWS):
-        block = rows[start : start + BLOCK_ROWS]
-        widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
-        np.copyto(widened, block)
-        whole = len(block) // PRODUCT_ROWS * PRODUCT_ROWS
-        products = estimates[start : start + whole].reshape(-1, PRODUCT_ROWS)
-        np.matvec(widened[:whole].reshape(-1, PRODUCT_ROWS, len(scaled)), scaled, out=products)
-        np.einsum("ij,j->i", widened[whole:], scaled, out=estimates[start + whole : start + len(block)])
+        _estimate_block(rows[start : start + BLOCK_ROWS], scaled, buffer, estimates[start : start + BLOCK_ROWS])
     return estimates
+
+
+def _estimate_picked(rows: VectorRows, mask: Mask, scaled: Cosines, buffer: NDArray[np.float32]) -> Cosines:
+    """Return the estimates of the rows of a mask, and zeros."""
+    values = np.zeros(len(rows), np.float32)
+    positions = np.flatnonzero(mask)
+    picked = np.empty((BLOCK_ROWS, rows.shape[1]), np.int8)
+    estimates = np.empty(BLOCK_ROWS, np.float32)
+    for start in range(0, len(positions), BLOCK_ROWS):
+        block = positions[start : start + BLOCK_ROWS]
+        np.take(rows, block, axis=0, out=picked[: len(block)], mode="clip")  # otherwise the rows are copied twice
+        _estimate_block(picked[: len(block)], scaled, buffer, estimates[: len(block)])
+        values[block] = estimates[: len(block)]
+    return values
+
+
+def _estimate_block(block: VectorRows, scaled: Cosines, buffer: NDArray[np.float32], estimates: Cosines) -> None:
+    widened = buffer[: len(block)]  # new memory for every block would take as long as the sums
+    np.copyto(widened, block)
+    whole = len(block) // PRODUCT_ROWS * PRODUCT_ROWS
+    products = estimates[:whole].reshape(-1, PRODUCT_ROWS)
+    np.matvec(widened[:whole].reshape(-1, PRODUCT_ROWS, len(scaled)), scaled, out=products)
+    if whole < len(block):  # the call takes as long as a product
+        np.einsum("ij,j->i", widened[whole:], scaled, out=estimates[whole:])
 
 
 MIN_COSINE_SIMILARITY: Final = 0.2

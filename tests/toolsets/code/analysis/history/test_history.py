@@ -234,6 +234,27 @@ def test_the_mail_map_gives_authors_their_names(checkout: GitCheckout) -> None:
     assert read_history(checkout, before).authors == ["", BEN_IDENTITY]
 
 
+def test_a_history_of_few_files_maps_the_authors_of_these_files(checkout: GitCheckout) -> None:
+    checkout.commit("old name <old@x>", a__py="1\n")
+    checkout.commit("another <another@x>", b__py="1\n")
+    checkout.write_file(".mailmap", f"{BEN_IDENTITY} <old@x>\n{ANN_IDENTITY} <another@x>\n")
+    saved = read_history(checkout).save()
+
+    history = History.from_commit(checkout.root, checkout.head_commit, saved, paths=["a.py"])
+
+    assert spell_authors(history, "a.py") == "B"
+    assert get_file_history(history, "a.py").last_author == BEN_IDENTITY
+    assert history.authors == ["", BEN_IDENTITY, "another <another@x>"]
+
+
+def test_a_history_says_whether_a_file_differs_from_the_commit(checkout: GitCheckout) -> None:
+    checkout.commit(ANN_IDENTITY, a__py="1\n")
+    before = read_history(checkout).is_dirty
+    checkout.write_file("a.py", "2\n")
+
+    assert (before, read_history(checkout).is_dirty) == (False, True)
+
+
 def test_lines_that_are_not_committed_have_no_author(checkout: GitCheckout) -> None:
     checkout.commit(ANN_IDENTITY, a__py="1\n2\n3\n", b__py="1\n")
     checkout.write_file("a.py", "0\n1\n3\n")
@@ -338,5 +359,5 @@ def test_it_agrees_with_blame_on_this_repository() -> None:
 
     for path in sample:
         blame = checkout.run_git("blame", "--first-parent", "--root", "-s", "-l", head, "--", path)
-        lines = [ledger.shas[number] for number in ledger.files[path.encode()].lines]
+        lines = [ledger.shas[number].hex() for number in ledger.files[path.encode()].lines]
         assert lines == [line.split()[0] for line in blame.split("\n") if line], path

@@ -22,8 +22,7 @@ from math import log
 from pathlib import Path
 from typing import Any, Final, Self
 
-import numpy as np
-from numpy.typing import NDArray
+from cleats.system.arrays import NDArray, np
 
 SUFFIX_RULES = (
     *(("ies", "y"), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", ""), ("s", ""), ("er", ""), ("er", "e")),

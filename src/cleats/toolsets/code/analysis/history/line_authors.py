@@ -10,9 +10,8 @@ file can be mistaken for a header.
 
 import re
 import sys
-import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from itertools import chain, groupby
 from typing import NamedTuple, TypeAlias
 
@@ -193,14 +192,14 @@ def _unescape_match(match: re.Match[bytes]) -> bytes:
 CHURN_WINDOW_COMMITS = 10
 """Number of commits of a file over which its changed lines are counted."""
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class FileBlame(Struct):
     """The blame of one file."""
 
-    stored_lines: "array[int] | bytes"
-    """The lines, or the saved runs of them until they are asked for: an update needs those of very few files."""
+    lines: "array[int]"
+    """The commit of each line, as far as known; lines after the last are older than the known history."""
     whole: bool
     """True if `lines` covers every line of the file."""
     last: int = 0
@@ -208,18 +207,38 @@ class FileBlame(Struct):
     changes: list[int] = []
     """Added and removed lines of the last commits that changed the file."""
 
-    @property
-    def lines(self) -> "array[int]":
-        """The commit of each line, as far as known; lines after the last are older than the known history."""
-        if isinstance(self.stored_lines, bytes):
-            self.stored_lines = _decode_runs(self.stored_lines)
-        return self.stored_lines
 
-    @property
-    def runs(self) -> bytes:
-        """The lines as they are saved."""
-        stored = self.stored_lines
-        return stored if isinstance(stored, bytes) else _encode_runs(stored)
+class BlameTable(MutableMapping[bytes, FileBlame]):
+    """The blame of each file by its path, decoded when it is asked for: an update needs that of very few files."""
+
+    def __init__(self, saved: "dict[bytes, msgspec.Raw] | None" = None) -> None:
+        self._entries: dict[bytes, FileBlame | msgspec.Raw] = dict(saved or {})
+
+    def __getitem__(self, path: bytes) -> FileBlame:
+        entry = self._entries[path]
+        if isinstance(entry, msgspec.Raw):
+            runs, *facts = _decode_blame(entry)
+            entry = self._entries[path] = FileBlame(_decode_runs(runs), *facts)
+        return entry
+
+    def __setitem__(self, path: bytes, blame: FileBlame) -> None:
+        self._entries[path] = blame
+
+    def __delitem__(self, path: bytes) -> None:
+        del self._entries[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._entries
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def save(self) -> "dict[bytes, msgspec.Raw]":
+        """Return the entries as `BlameLedger` saves them."""
+        return {path: _encode_blame(entry) for path, entry in self._entries.items()}
 
 
 class BlameLedger(Struct):
@@ -231,12 +250,12 @@ class BlameLedger(Struct):
     """Number of commits before the first one here."""
     boundary: str = ""
     """The commit where a shallow clone begins. All of its lines appear in it, whoever wrote them."""
-    shas: list[str] = field(default_factory=lambda: [""])
+    shas: list[bytes] = field(default_factory=lambda: [b""])
     times: "array[int]" = field(default_factory=lambda: array("Q", [0]))
     credits: "array[int]" = field(default_factory=lambda: array("I", [0]))
     """The author of each commit, as a position in `authors`."""
     authors: list[str] = field(default_factory=lambda: [""])
-    files: dict[bytes, FileBlame] = {}
+    files: BlameTable = field(default_factory=BlameTable)
     _author_numbers: dict[str, int] = {}
     _removed_paths: set[bytes] = set()
 
@@ -247,12 +266,12 @@ class BlameLedger(Struct):
     @property
     def tip(self) -> str:
         """The commit that the lines belong to."""
-        return self.shas[-1]
+        return self.shas[-1].hex()
 
     def open_commit(self, commit: Commit, author: str) -> int:
         """Begin a commit and credit it to an author; return its number."""
         self.close_commit()
-        self.shas.append(commit.sha)
+        self.shas.append(bytes.fromhex(commit.sha))
         self.times.append(commit.time)
         self.credits.append(self._number_author(author))
         return self.commit_count
@@ -300,25 +319,21 @@ class BlameLedger(Struct):
         """Return a compact encoding, for `load` on a machine of the same byte order."""
         saved_ledger: _SavedLedger = (
             *(FORMAT_VERSION, sys.byteorder, self.lined, self.base, self.boundary),
-            *(bytes.fromhex("".join(self.shas)), self.times.tobytes(), self.credits.tobytes(), self.authors),
-            {path: (file.runs, file.whole, file.last, file.changes) for path, file in self.files.items()},
+            *(self.shas, self.times.tobytes(), self.credits.tobytes(), self.authors, self.files.save()),
         )
-        return zlib.compress(msgspec.msgpack.encode(saved_ledger), 1)
+        return msgspec.msgpack.encode(saved_ledger)
 
     @classmethod
     def load(cls, saved: bytes) -> "BlameLedger | None":
         """Decode the output of `save`; return None if it has another version, or is damaged."""
         try:
-            decoded = msgspec.msgpack.decode(zlib.decompress(saved), type=_SavedLedger)
-            version, byteorder, lined, base, boundary, sha_bytes, time_bytes, author_bytes, authors, files = decoded
+            decoded = msgspec.msgpack.decode(saved, type=_SavedLedger)
+            version, byteorder, lined, base, boundary, shas, times, credit_bytes, authors, files = decoded
             if (version, byteorder) != (FORMAT_VERSION, sys.byteorder):
                 return None
-            times, author_numbers = array("Q", time_bytes), array("I", author_bytes)
-            all_shas, sha_length = sha_bytes.hex(), 2 * len(sha_bytes) // max(1, len(times) - 1)
-            shas = [all_shas[offset : offset + sha_length] for offset in range(0, len(all_shas), sha_length or 1)]
-            blames = {path: FileBlame(runs, *facts) for path, (runs, *facts) in files.items()}
-            return cls(lined, base, boundary, ["", *shas], times, author_numbers, authors, blames)
-        except (zlib.error, msgspec.MsgspecError, ValueError):
+            credit_numbers = array("I", credit_bytes)
+            return cls(lined, base, boundary, shas, array("Q", times), credit_numbers, authors, BlameTable(files))
+        except (msgspec.MsgspecError, ValueError):
             return None
 
 
@@ -339,8 +354,21 @@ def apply_hunks(lines: "array[int]", hunks: Iterable[Hunk], commit: int) -> "arr
 
 
 _SavedBlame: TypeAlias = tuple[bytes, bool, int, list[int]]
-_SavedLedger: TypeAlias = tuple[int, str, bool, int, str, bytes, bytes, bytes, list[str], dict[bytes, _SavedBlame]]
-"""Version and byte order, then the fields of a ledger in their order, with runs of lines in each file."""
+"""The runs of lines of a file, then the other fields of its blame in their order."""
+
+_SavedLedger: TypeAlias = tuple[
+    int, str, bool, int, str, list[bytes], bytes, bytes, list[str], dict[bytes, msgspec.Raw]
+]
+"""Version and byte order, then the fields of a ledger in their order, with a `_SavedBlame` of each file."""
+
+_decode_blame = msgspec.msgpack.Decoder(_SavedBlame).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def _encode_blame(entry: FileBlame | msgspec.Raw) -> msgspec.Raw:
+    if isinstance(entry, msgspec.Raw):
+        return entry
+    return msgspec.Raw(_encode((_encode_runs(entry.lines), entry.whole, entry.last, entry.changes)))
 
 
 def _encode_runs(lines: "array[int]") -> bytes:

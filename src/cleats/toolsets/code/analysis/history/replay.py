@@ -226,6 +226,8 @@ class History(Struct):
     _work_tree_files: dict[bytes, FileBlame] = {}
     is_unchanged: bool = False
     """True if no commit was added, so that saving it again would give the same bytes."""
+    is_dirty: bool = False
+    """True if a file that was compared with the commit differs from it."""
 
     @classmethod
     def from_commit(
@@ -252,20 +254,34 @@ class History(Struct):
             ledger = ledger or read_full_history(git, commit, shallow, max_commits)
         except GitError as error:
             return cls([""], [str(error)], BlameLedger())
-        history = cls(["", *apply_mailmap(git, ledger.authors[1:])], [], ledger)
+        history = cls(list(ledger.authors), [], ledger)
         history.is_unchanged = is_same_commit and ledger is old_ledger
         history._add_warnings()
-        pathspecs = history._limit_comparison(paths) if paths and history.is_unchanged else (".",)
+        is_limited = bool(paths) and history.is_unchanged and history._can_limit_to(paths or ())
+        history._map_authors(git, paths if is_limited else None)
+        pathspecs = [f":(literal){path}" for path in sorted(paths or ())] if is_limited else ["."]
         try:
             history._apply_work_tree(read_work_tree_patches(git, commit, pathspecs) if has_work_tree else [])
         except GitError as error:
             history.warnings.append(f"{error}; lines may have the authors of what they were")
         return history
 
-    def _limit_comparison(self, paths: Collection[str]) -> Sequence[str]:
-        """Return what git has to compare: everything, unless all paths are in the commit, so that none was renamed."""
-        is_limited = len(paths) <= MAX_COMPARED_PATHS and all(path.encode() in self._ledger.files for path in paths)
-        return [f":(literal){path}" for path in sorted(paths)] if is_limited else (".",)
+    def _can_limit_to(self, paths: Collection[str]) -> bool:
+        """Return whether only these files have to be compared: if all are in the commit, so that none was renamed."""
+        return len(paths) <= MAX_COMPARED_PATHS and all(path.encode() in self._ledger.files for path in paths)
+
+    def _map_authors(self, git: ReadOnlyGit, paths: Collection[str] | None) -> None:
+        """Apply the mailmap to the authors of some files, or to all: git writes every name on its own."""
+        ledger = self._ledger
+        if paths is None:
+            numbers = list(range(1, len(self.authors)))
+        else:
+            blames = [ledger.files[path.encode()] for path in paths]
+            commits = {blame.last for blame in blames}.union(*(blame.lines for blame in blames))
+            numbers = sorted({ledger.credits[commit] for commit in commits} - {0})
+        mapped = apply_mailmap(git, [self.authors[number] for number in numbers])
+        for number, author in zip(numbers, mapped, strict=True):
+            self.authors[number] = author
 
     def save(self) -> bytes:
         """Return the bytes that `from_commit` takes as `previous`, without the work tree."""
@@ -280,7 +296,7 @@ class History(Struct):
         return FileHistory(
             last_author=self.authors[ledger.credits[last]],
             last_modified=ledger.times[last] if last else None,
-            last_commit=ledger.shas[last] if last else None,
+            last_commit=ledger.shas[last].hex() if last else None,
             churn=sum(entry.changes) if last and ledger.lined else None,
         )
 
@@ -309,6 +325,7 @@ class History(Struct):
 
     def _apply_work_tree(self, patches: Iterable[FilePatch]) -> None:
         for patch in patches:
+            self.is_dirty = True
             old_blame = None if patch.old is None else self._ledger.files.get(patch.old)
             if patch.new is None or old_blame is None:
                 continue
