@@ -47,6 +47,18 @@ def test_a_filter_is_a_chip_with_the_name_of_the_command(open_page: OpenPage) ->
     expect(page).to_have_url(re.compile("mode=code"))
 
 
+def test_enter_in_the_value_of_a_filter_adds_it(open_page: OpenPage) -> None:
+    page = open_page("/?q=cart")
+    page.get_by_text("Add filter").click()
+    page.locator("#filter-name").select_option("lang")
+    expect(page.locator("#filter-value")).to_be_focused()
+    page.keyboard.type("python")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".chip.set")).to_contain_text("--lang python")
+    expect(page).to_have_url(re.compile("lang=python"))
+
+
 def test_from_a_hit_to_the_file_and_to_a_reference(open_page: OpenPage) -> None:
     page = open_page("/?q=orders+customer")
     page.locator(".hit a[data-open]").first.click()

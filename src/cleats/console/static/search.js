@@ -75,9 +75,10 @@ function addFilter() {
 
 function describeFilter() {
   const option = filterName.selectedOptions[0];
-  document.getElementById("filter-help").textContent = option.dataset.description || "The names are those of cleats search.";
+  document.getElementById("filter-help").textContent = option.dataset.description || "The filters have the names of the options of cleats search.";
   filterValue.disabled = option.dataset.kind === "switch";
   filterValue.type = option.dataset.kind === "number" ? "number" : "text";
+  (filterValue.disabled ? document.getElementById("filter-add") : filterValue).focus();
   const choices = document.getElementById("filter-choices");
   choices.replaceChildren(
     ...(option.dataset.choices ?? "").split(",").filter(Boolean).map((text) => {
@@ -112,5 +113,11 @@ form.addEventListener("click", (event) => {
   event.preventDefault();
   remove.closest(".chip").remove();
   search({ push: true });
+});
+filterValue.addEventListener("keydown", (event) => {
+  // Enter would press the first button of the form, which is outside of the popover and closes it.
+  if (event.key !== "Enter" || event.isComposing) return;
+  event.preventDefault();
+  addFilter();
 });
 addEventListener("popstate", () => location.reload());
