@@ -42,6 +42,7 @@ async def show_search(console: CallerConsole, request: Request) -> Response:
         "query": query,
         "hits": hits,
         "problems": problems,
+        "builds": {repository: console.background.find_latest(repository) for repository, _ in problems},
         "has_several": len(repositories) > 1,
         "elapsed_ms": (perf_counter() - started_at) * 1000,
         "modes": MODES,

@@ -1,6 +1,6 @@
 // Results while typing, filters as chips, and addresses that can be shared.
 
-import { fetchFragment } from "./console.js";
+import { fetchFragment, followCalls } from "./console.js";
 
 const DEBOUNCE_MS = 120;
 
@@ -11,6 +11,7 @@ const filterName = document.getElementById("filter-name");
 const filterValue = document.getElementById("filter-value");
 let timer;
 let pending;
+let streams = [];
 
 function buildUrl() {
   const data = new FormData(form);
@@ -36,7 +37,9 @@ async function search({ push = false } = {}) {
   results.setAttribute("aria-busy", "true");
   try {
     const html = await fetchFragment(url, pending.signal);
+    for (const stream of streams) stream.close();
     results.innerHTML = html;
+    streams = followCalls(results);
     if (push) history.pushState(null, "", url);
     else history.replaceState(null, "", url);
     document.title = `${box.value.trim() || "Search"} · Cleats`;
