@@ -139,4 +139,5 @@ export function followCalls(root = document) {
   return sources;
 }
 
+document.querySelector(".areas [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 followCalls();
