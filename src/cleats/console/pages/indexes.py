@@ -74,9 +74,8 @@ async def build_index(console: CallerConsole, request: Request) -> Response:
     if console.background.find_running("build_index", repository) is None:
         arguments = {"repoPath": repository, "incremental": form.get("full") != "true"}
         console.background.start("build_index", arguments, repository)
-    return redirect_to(
-        read_next_path(form.get("next")) if form.has("next") else build_link("/", ("repo", form.get("repo")))
-    )
+    next_path = form.get("next") or build_link("/", ("repo", form.get("repo")))
+    return redirect_to(read_next_path(next_path))
 
 
 ROUTES = (
