@@ -21,11 +21,13 @@ def test_a_finding_is_decided_with_a_reason_and_an_expiry(open_page: OpenPage, s
     page.locator("#expires").fill("2099-01-31")
     page.get_by_role("button", name="Record the decision").click()
 
-    expect(page.locator(".notice.good")).to_have_text("The decision is recorded.")
+    expect(page.locator(".notice.good")).to_contain_text("The decision is recorded.")
     expect(page.locator(".history")).to_contain_text("Only our own clerks use it")
     expect(page.locator(".history")).to_contain_text("2099-01-31")
     expect(page.get_by_text("Location:")).to_be_visible()
 
+    listed = open_page("/console/findings?severity=high")  # the index does not have the decision yet
+    expect(listed.locator("tbody tr")).to_contain_text("Accept the risk")
     stage.web.call_tool("build_index", incremental=True)
     decided = open_page("/console/findings?status=accept")
     expect(decided.locator("tbody tr")).to_contain_text("Accept the risk")
@@ -35,6 +37,13 @@ def test_a_finding_is_decided_with_a_reason_and_an_expiry(open_page: OpenPage, s
     stage.web.call_tool("triage_decision", finding=finding, status="fix", justification="A placeholder does it")
     stage.web.call_tool("build_index", incremental=True)
     expect(open_page("/console/findings?severity=high").locator("tbody tr")).to_contain_text("Fix it")
+
+
+def test_a_filter_without_findings_leads_back_to_all(open_page: OpenPage) -> None:
+    page = open_page("/console/findings?q=nothing+like+this")
+    expect(page.locator(".empty")).to_contain_text("No findings that match")
+    page.get_by_role("link", name="Show all findings").click()
+    expect(page.locator("tbody tr").first).to_be_visible()
 
 
 def test_hostile_findings_and_skills_are_only_text(open_page: OpenPage) -> None:

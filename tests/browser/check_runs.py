@@ -33,6 +33,9 @@ def test_a_run_is_reviewed_fixed_and_published(open_page: OpenPage, stage: Conso
     page.get_by_role("button", name="Validate").click()
     expect(page.locator("#run-state")).to_have_text("Checking")
     expect(page.locator(".gate-findings").first).to_contain_text("not-there")
+    page.get_by_role("link", name="Pages", exact=True).click()
+    expect(page.locator(".preview")).to_contain_text("See more")  # as the site has it, not as it was drafted
+    page.get_by_role("link", name="Overview", exact=True).click()
     page.get_by_role("button", name="Fix the next issue").click()
     expect(page.locator("#run-state")).to_have_text("Ready for the pull request")
 
@@ -44,6 +47,7 @@ def test_a_run_is_reviewed_fixed_and_published(open_page: OpenPage, stage: Conso
     page.locator("#confirm-ok").click()
     expect(page.locator("#run-state")).to_have_text(re.compile("Done|Pull request opened"))
     expect(page.locator(".pull-request")).to_contain_text("launch/")
+    expect(page.locator(".pull-request")).to_contain_text("not on GitHub")
 
 
 def test_a_run_that_another_process_drives_is_followed_live(open_page: OpenPage, stage: ConsoleStage) -> None:
@@ -64,6 +68,8 @@ def test_a_run_that_another_process_drives_is_followed_live(open_page: OpenPage,
     expect(page.locator(".gate-findings").first).to_be_visible()
     page.get_by_role("link", name="Changes", exact=True).click()
     expect(page.locator(".diff-file").first).to_contain_text("window.owned")
+    page.get_by_role("link", name="Pages", exact=True).click()
+    expect(page.locator(".preview")).to_contain_text("License")
     page.get_by_role("link", name="Overview", exact=True).click()
 
     page.get_by_role("button", name="Cancel the run").click()

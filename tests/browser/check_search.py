@@ -47,6 +47,18 @@ def test_a_filter_is_a_chip_with_the_name_of_the_command(open_page: OpenPage) ->
     expect(page).to_have_url(re.compile("mode=code"))
 
 
+def test_enter_in_the_value_of_a_filter_adds_it(open_page: OpenPage) -> None:
+    page = open_page("/?q=cart")
+    page.get_by_text("Add filter").click()
+    page.locator("#filter-name").select_option("lang")
+    expect(page.locator("#filter-value")).to_be_focused()
+    page.keyboard.type("python")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".chip.set")).to_contain_text("--lang python")
+    expect(page).to_have_url(re.compile("lang=python"))
+
+
 def test_from_a_hit_to_the_file_and_to_a_reference(open_page: OpenPage) -> None:
     page = open_page("/?q=orders+customer")
     page.locator(".hit a[data-open]").first.click()
@@ -107,6 +119,19 @@ def test_an_index_is_built_and_a_build_is_cancelled(open_page: OpenPage, stage: 
     shop = open_page("/")
     shop.get_by_role("button", name="Build it from scratch").click()
     expect(shop.locator("#index-panel .badge")).to_have_text("up to date")
+
+
+def test_a_search_without_an_index_builds_it_and_then_shows_its_results(
+    open_page: OpenPage, stage: ConsoleStage
+) -> None:
+    page = open_page(f"/?q=settings&repo={stage.big_repository}")
+    expect(page.locator("#results")).to_contain_text("big has no index yet")
+    page.get_by_role("button", name="Build the index").click()
+    expect(page.locator("#results")).to_contain_text("The index of big is being built")
+    expect(page).to_have_url(re.compile("q=settings"))
+
+    expect(page.locator(".hit").first).to_be_visible()
+    expect(page.locator("#q")).to_have_value("settings")
 
 
 def test_several_repositories_are_searched_at_once(open_page: OpenPage) -> None:

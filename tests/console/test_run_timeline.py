@@ -2,7 +2,7 @@
 
 import json
 
-from cleats.console.pages.run_pages import list_pages, read_patch, split_patch
+from cleats.console.pages.run_pages import list_pages, read_changed_file, split_patch
 from cleats.console.run_timeline import build_timeline, list_actions, parse_events
 
 EVENTS = [
@@ -56,8 +56,8 @@ def test_a_patch_is_shown_by_file() -> None:
 
 
 def test_an_archive_that_cannot_be_read_has_no_patch() -> None:
-    assert read_patch("not base64!") == ""
-    assert read_patch("UEsDBA==") == ""
+    assert read_changed_file("not base64!", "changes.patch") == ""
+    assert read_changed_file("UEsDBA==", "changes.patch") == ""
 
 
 def test_the_changes_of_pages_come_before_the_record_of_the_launch() -> None:

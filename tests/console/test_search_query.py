@@ -2,7 +2,7 @@
 
 from starlette.datastructures import QueryParams
 
-from cleats.console.search_query import parse_search
+from cleats.console.search_query import group_filter_options, list_filter_options, parse_search
 from cleats.console.search_results import MAX_SHOWN_LINES, collect_hits, list_terms
 from cleats.contract.tools import Tool, arguments
 
@@ -59,6 +59,15 @@ def test_a_filter_without_a_script_joins_the_others() -> None:
     assert query.list_pairs(without=query.filters[0]) == [("q", "x")]
 
 
+def test_common_filters_are_offered_first_and_every_filter_once() -> None:
+    options = list_filter_options(SEARCH_TOOL, FLAGS)
+
+    (_, common), (_, others) = group_filter_options(options)
+
+    assert [option.flag for option in common] == ["--lang", "--path"]
+    assert [option.flag for option in others] == ["--async", "--churn"]
+
+
 def test_words_mark_lines_without_their_endings() -> None:
     assert list_terms('parse "requests" -bodies AND parsing') == ["parse", "request", "pars"]
     assert list_terms("where are the orders of a customer") == ["order", "customer"]
@@ -76,6 +85,17 @@ def test_a_long_hit_shows_its_beginning_and_its_matches() -> None:
     assert {11, 90, 91, 92} <= set(numbers)
     assert [line.number for segment in shown.segments for line in segment if line.is_marked] == [91]
     assert (shown.matched_line, shown.hidden_lines) == (91, 100 - MAX_SHOWN_LINES)
+
+
+def test_a_headline_that_the_lines_show_is_not_repeated() -> None:
+    shown = {"file": "a.py", "startLine": 1, "endLine": 2, "text": "def f():\n    pass", "headline": "def f()"}
+    summarised = {**shown, "file": "b.py", "headline": "Return nothing."}
+    excerpt = {**shown, "file": "c.txt", "kind": "lines", "name": "c"}
+
+    hits = collect_hits({"code": [shown, summarised, excerpt]}, "pass", "")
+
+    assert [hit.headline for hit in hits] == ["", "Return nothing.", ""]
+    assert (hits[2].kind, hits[2].name) == ("", "")
 
 
 def test_a_comment_inside_a_hit_is_not_shown_twice() -> None:

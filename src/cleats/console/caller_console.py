@@ -46,16 +46,36 @@ class NavigationItem(NamedTuple):
     label: str
     path: str
     tools: Sequence[str]
+    purpose: str
+    """What a person does there, for the first page."""
 
 
 NAVIGATION: Final = (
-    NavigationItem("search", "Search", "/", ("search",)),
-    NavigationItem("runs", "Runs", "/console/runs", ("launch_list_runs", "launch_get_status", "launch_get_artifact")),
-    NavigationItem("findings", "Findings", "/console/findings", ("search", "triage_decision")),
-    NavigationItem("skills", "Skills", "/console/skills", ("skill",)),
-    NavigationItem("assets", "Assets", "/console/assets", ("list_schemas", "validate_asset", "diff_assets")),
-    NavigationItem("tools", "Tools", "/console/tools", ()),
-    NavigationItem("contract", "Contract", "/console/contract", ()),
+    NavigationItem("search", "Search", "/", ("search",), "Find code by what it does, by name or by message."),
+    NavigationItem(
+        "runs",
+        "Runs",
+        "/console/runs",
+        ("launch_list_runs", "launch_get_status", "launch_get_artifact"),
+        "Review documentation pages that Cleats wrote, and open their pull request.",
+    ),
+    NavigationItem(
+        "findings",
+        "Findings",
+        "/console/findings",
+        ("search", "triage_decision"),
+        "Decide what to do about the reports of security scanners.",
+    ),
+    NavigationItem("skills", "Skills", "/console/skills", ("skill",), "Read the instructions that agents can load."),
+    NavigationItem(
+        "assets",
+        "Assets",
+        "/console/assets",
+        ("list_schemas", "validate_asset", "diff_assets"),
+        "Validate JSON files by their schemas and compare them.",
+    ),
+    NavigationItem("tools", "Tools", "/console/tools", (), "Call any tool from a form, and see what agents called."),
+    NavigationItem("contract", "Contract", "/console/contract", (), "See what a new version changes for agents."),
 )
 """Every area, in the order of the menu."""
 
@@ -97,6 +117,8 @@ class CallerConsole:
         self.last_check: ContractCheck | None = None
         self.repository_cache: tuple[float, list[str]] | None = None
         """The repositories that can be searched, and when they were listed."""
+        self.new_decisions: dict[tuple[str, str], str] = {}
+        """The decisions made here that the index may not have yet, by repository and finding."""
 
     def has_area(self, name: str) -> bool:
         """Return whether the caller has the tools of an area."""

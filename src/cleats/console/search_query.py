@@ -25,6 +25,9 @@ NON_FILTER_ARGUMENTS: Final = frozenset(
 )
 """Arguments of the search tool that the page sets itself."""
 
+COMMON_FILTERS: Final = ("lang", "path", "ext", "type", "calls", "author", "modifiedSince", "risk")
+"""Filters that are offered first, because most people look for them."""
+
 MAX_REPOSITORIES: Final = 8
 """The number of repositories that one search asks, one call each."""
 
@@ -141,6 +144,13 @@ def list_filter_options(tool: Tool, flags: Mapping[str, str]) -> list[FilterOpti
         for name, schema in tool.input["properties"].items()
         if name not in NON_FILTER_ARGUMENTS and flags.get(name)
     ]
+
+
+def group_filter_options(options: Sequence[FilterOption]) -> list[tuple[str, list[FilterOption]]]:
+    """Return the filters that are offered, the common ones first, each group with its label."""
+    by_name = {option.name: option for option in options}
+    common = [by_name[name] for name in COMMON_FILTERS if name in by_name]
+    return [("Common", common), ("All others", [option for option in options if option not in common])]
 
 
 def _describe_values(schema: Mapping[str, Any]) -> tuple[str, Sequence[str]]:

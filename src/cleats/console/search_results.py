@@ -19,6 +19,9 @@ MIN_STEM_CHARS: Final = 4
 RESULT_LISTS: Final = ("code", "prose", "extractedProse", "records")
 """The lists of hits in an answer."""
 
+EXCERPT_KIND: Final = "lines"
+"""The kind of lines that no declaration or section holds; their name only repeats that of the file."""
+
 SCORE_PART_LABELS: Final = {
     "stems": "words",
     "exact": "exact words",
@@ -113,16 +116,18 @@ def make_hit(hit: Mapping[str, Any], terms: Sequence[str], repository: str) -> S
     shown = _choose_lines(len(lines), first_line, matched)
     segments = [_colour_segment(lines, first_line, segment, hit, matched) for segment in _split_segments(shown)]
     risk = hit.get("risk") or {}
+    headline = hit.get("headline") or ""
+    is_excerpt = hit.get("kind") == EXCERPT_KIND
     best_line = max(matched, key=lambda number: _count_terms(lines[number - first_line], terms), default=first_line)
     return SearchHit(
         repository=repository,
         file=hit["file"],
         start_line=first_line,
         end_line=hit["endLine"],
-        kind=hit.get("kind") or "",
-        name=hit.get("name") or "",
+        kind="" if is_excerpt else hit.get("kind") or "",
+        name="" if is_excerpt else hit.get("name") or "",
         language=hit.get("lang") or "",
-        headline=hit.get("headline") or "",
+        headline="" if any(headline in lines[number - first_line] for number in shown) else headline,
         segments=segments,
         matched_line=best_line,
         hidden_lines=len(lines) - len(shown),

@@ -149,25 +149,26 @@ async def read_status(client: LaunchClient, run_id: str) -> tuple[dict[str, Any]
     return answer, not _is_idle(await to_thread.run_sync(client.launches.engine.store.get, run_id))
 
 
-def _describe_review(run_id: str) -> Iterator[str]:
+def _describe_review(run_id: str, port: int | None) -> Iterator[str]:
     """Yield where a person finds the pages of a run."""
     from cleats.cli.launch.console_link import format_console_url  # noqa: PLC0415 - help needs none of these
+    from cleats.cli.serve import DEFAULT_PORT  # noqa: PLC0415
     from cleats.toolsets.launch.runs.storage import RunFolder  # noqa: PLC0415
     from cleats.toolsets.launch.setup import get_runs_folder  # noqa: PLC0415
 
     pages = RunFolder(get_runs_folder(click.get_current_context().obj) / run_id).site
     if pages.is_dir():
         yield f"Pages:  {shorten_home(pages)}"
-    yield f"Review: start `cleats http` and open {format_console_url(run_id)}"
+    yield f"Review: start `cleats http` and open {format_console_url(run_id, port or DEFAULT_PORT)}"
 
 
-def print_status(answer: dict[str, Any], *, is_driven: bool = False) -> None:
+def print_status(answer: dict[str, Any], *, is_driven: bool = False, port: int | None = None) -> None:
     """Print the status of a run and exit with the matching code."""
 
     def render_answer(answer: dict[str, Any]) -> Iterator[str]:
         yield from render_status(answer["status"], is_driven=is_driven)
         if answer["status"]["state"] in NEXT_COMMANDS:
-            yield from _describe_review(answer["status"]["run_id"])
+            yield from _describe_review(answer["status"]["run_id"], port)
 
     print_answer(answer, render_answer)
     sys.exit(exit_code(answer["status"]["state"]))
@@ -219,7 +220,7 @@ def start(
 
     answer = check_answer(run_with_client(settings, start_run))
     if "status" in answer:
-        print_status(answer)
+        print_status(answer, port=port)
     print_answer(answer, lambda answer: answer["run_id"])
 
 

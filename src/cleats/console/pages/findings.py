@@ -84,19 +84,24 @@ async def _search_records(
 
 
 async def _find_decisions(console: CallerConsole, repository: str) -> dict[str, str]:
-    """Return the status of the decision that holds for each finding, as far as the index knows."""
+    """Return the status of the decision that holds for each finding, as far as the index and this console know."""
     statuses: dict[str, list[str]] = {}
     for record in await _search_records(console, "*", ["recordType=decision"], repository):
         if record["finding"] and not is_expired(record["expires"]):
             statuses.setdefault(record["finding"], []).append(record["status"])
     decisions = {finding: found[0] for finding, found in statuses.items() if len(set(found)) == 1}
     unclear = [finding for finding in statuses if finding not in decisions]
+    for (place, finding), status in list(console.new_decisions.items()):
+        if place == repository and decisions.get(finding) == status:
+            del console.new_decisions[place, finding]  # the index has it
+        elif place == repository and finding not in unclear:
+            unclear.insert(0, finding)
     for finding in unclear[:MAX_RESOLVED_FINDINGS]:  # the index does not say which is the newest
         pack = await console.tools.run("triage_context_pack", recordId=finding, repoPath=repository or None)
         own = [item for item in pack["history"] if item["findingRecordId"] == finding and not item["expired"]]
         if own:
             decisions[finding] = max(own, key=lambda item: item["decidedAt"])["status"]
-    return {**dict.fromkeys(unclear, SEVERAL_DECISIONS), **decisions}
+    return {**{finding: SEVERAL_DECISIONS for finding in unclear if finding in statuses}, **decisions}
 
 
 def is_expired(last_day: str) -> bool:
@@ -201,6 +206,9 @@ async def decide(console: CallerConsole, request: Request) -> Response:
         reviewer=form.get("reviewer").strip() or console.caller.name or None,
         repoPath=repository or None,
     )
+    console.new_decisions[repository, record_id] = form.get("status")
+    while len(console.new_decisions) > MAX_RESOLVED_FINDINGS:
+        del console.new_decisions[next(iter(console.new_decisions))]
     return redirect_to(build_link(f"/console/findings/{record_id}", ("repo", repository), ("recorded", "1")))
 
 

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from cleats.console.caller_console import CallerConsole, redirect_to
 from cleats.console.rendering import build_link
+from cleats.console.sign_in import read_next_path
 from cleats.contract.errors import ToolError
 
 MAX_LISTED_REPOSITORIES: Final = 50
@@ -34,6 +35,7 @@ async def describe_index(console: CallerConsole, repository: str) -> dict[str, A
         "is_stale": bool(status["freshness"] and status["freshness"]["stale"]),
         "languages": languages[:8],
         "build": console.background.find_running("build_index", repository),
+        "latest_build": console.background.find_latest(repository),
         "can_build": console.tools.has_tools("build_index"),
     }
 
@@ -72,7 +74,8 @@ async def build_index(console: CallerConsole, request: Request) -> Response:
     if console.background.find_running("build_index", repository) is None:
         arguments = {"repoPath": repository, "incremental": form.get("full") != "true"}
         console.background.start("build_index", arguments, repository)
-    return redirect_to(build_link("/", ("repo", form.get("repo"))))
+    next_path = form.get("next") or build_link("/", ("repo", form.get("repo")))
+    return redirect_to(read_next_path(next_path))
 
 
 ROUTES = (

@@ -19,11 +19,13 @@ from cleats.console.rendering import PAGE_HEADERS
 MAX_SHOWN_CHARS: Final = 400_000
 """The length at which an artifact is cut for the page; the download has all of it."""
 
-MAX_PATCH_BYTES: Final = 4_000_000
-"""The size of a patch that is unpacked for the page."""
+MAX_UNPACKED_BYTES: Final = 4_000_000
+"""The size of a file that is unpacked for the page."""
 
 CHANGES_ARTIFACT: Final = "reports/changes.zip"
 PATCH_NAME: Final = "changes.patch"
+CHANGED_FILES_FOLDER: Final = "files"
+"""The folder of the archive with the changed files of the site."""
 
 
 def list_pages(names: Sequence[str]) -> list[dict[str, str]]:
@@ -49,7 +51,7 @@ async def show_pages(console: CallerConsole, request: Request) -> Response:
     values |= {"tab": "pages", "title": "Pages of a run", "pages": pages, "chosen": chosen, "preview": None}
     values["view"] = "source" if request.query_params.get("view") == "source" else "evidence"
     if chosen:
-        source = await read_text_artifact(console, run_id, chosen)
+        source = await _read_page(console, run_id, chosen, names)
         evidence = await read_json_artifact(console, run_id, "evidence_map.json", names) or {}
         refs = (await read_json_artifact(console, run_id, "resolved_refs.json", names) or {}).get("repo") or {}
         claims = {claim["claim_id"]: claim for claim in evidence.get("claims") or ()}
@@ -65,6 +67,16 @@ async def show_pages(console: CallerConsole, request: Request) -> Response:
     return console.render(request, "run_pages.html", values)
 
 
+async def _read_page(console: CallerConsole, run_id: str, draft: str, names: Sequence[str]) -> str:
+    """Return a page as the site gets it, with links, fixes and edits; the draft before the pages were checked."""
+    if CHANGES_ARTIFACT in names:
+        path = draft.removeprefix("drafts/").partition("/")[2]
+        changes = await read_text_artifact(console, run_id, CHANGES_ARTIFACT)
+        if page := read_changed_file(changes, f"{CHANGED_FILES_FOLDER}/{path}"):
+            return page
+    return await read_text_artifact(console, run_id, draft)
+
+
 async def show_changes(console: CallerConsole, request: Request) -> Response:
     """Show the change of the site as a diff."""
     console.require_area("runs")
@@ -72,7 +84,7 @@ async def show_changes(console: CallerConsole, request: Request) -> Response:
     run_id, names = values["run_id"], values["artifact_names"]
     patch, is_cut = "", False
     if CHANGES_ARTIFACT in names:
-        patch = read_patch(await read_text_artifact(console, run_id, CHANGES_ARTIFACT))
+        patch = read_changed_file(await read_text_artifact(console, run_id, CHANGES_ARTIFACT), PATCH_NAME)
         patch, is_cut = patch[:MAX_SHOWN_CHARS], len(patch) > MAX_SHOWN_CHARS
     report = (
         await read_text_artifact(console, run_id, "reports/diff_report.md") if "reports/diff_report.md" in names else ""
@@ -88,11 +100,11 @@ async def show_changes(console: CallerConsole, request: Request) -> Response:
     return console.render(request, "run_changes.html", values)
 
 
-def read_patch(encoded: str) -> str:
-    """Return the patch in an archive of changes; empty if it has none that can be shown."""
+def read_changed_file(encoded: str, name: str) -> str:
+    """Return the text of a file in an archive of changes; empty if it has none that can be shown."""
     try:
-        with zipfile.ZipFile(io.BytesIO(base64.b64decode(encoded))) as archive, archive.open(PATCH_NAME) as file:
-            return file.read(MAX_PATCH_BYTES).decode(errors="replace")
+        with zipfile.ZipFile(io.BytesIO(base64.b64decode(encoded))) as archive, archive.open(name) as file:
+            return file.read(MAX_UNPACKED_BYTES).decode(errors="replace")
     except (ValueError, KeyError, zipfile.BadZipFile):
         return ""
 

@@ -11,7 +11,13 @@ from starlette.responses import Response
 from cleats.console.caller_console import CallerConsole, is_fragment_request, redirect_to
 from cleats.console.pages.indexes import describe_index, list_repositories
 from cleats.console.rendering import build_link
-from cleats.console.search_query import MODES, SearchQuery, list_filter_options, parse_search
+from cleats.console.search_query import (
+    MODES,
+    SearchQuery,
+    group_filter_options,
+    list_filter_options,
+    parse_search,
+)
 from cleats.console.search_results import SearchHit, collect_hits
 from cleats.contract.errors import ToolError
 
@@ -36,6 +42,7 @@ async def show_search(console: CallerConsole, request: Request) -> Response:
         "query": query,
         "hits": hits,
         "problems": problems,
+        "builds": {repository: console.background.find_latest(repository) for repository, _ in problems},
         "has_several": len(repositories) > 1,
         "elapsed_ms": (perf_counter() - started_at) * 1000,
         "modes": MODES,
@@ -45,7 +52,7 @@ async def show_search(console: CallerConsole, request: Request) -> Response:
     if is_fragment_request(request):
         return console.render(request, "search_results.html", values)
     values |= {
-        "filter_options": list_filter_options(tool, console.server.search_flags),
+        "filter_options": group_filter_options(list_filter_options(tool, console.server.search_flags)),
         "examples": EXAMPLE_QUERIES,
         "repositories": await list_repositories(console),
         "selected_repositories": repositories,

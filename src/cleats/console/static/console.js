@@ -113,8 +113,9 @@ document.addEventListener("submit", (event) => {
   dialog.showModal();
 });
 
-// Progress of background calls, and a reload when one ends.
+// Progress of background calls, and a reload when one ends. Returns the streams, which the caller may close.
 export function followCalls(root = document) {
+  const sources = [];
   for (const element of root.querySelectorAll("[data-live-call]")) {
     const source = new EventSource(`/console/calls/${element.dataset.liveCall}/events`);
     const bar = element.querySelector("progress");
@@ -133,7 +134,10 @@ export function followCalls(root = document) {
       if (!element.dataset.stay) location.reload();
     });
     addEventListener("pagehide", () => source.close());
+    sources.push(source);
   }
+  return sources;
 }
 
+document.querySelector(".areas [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 followCalls();

@@ -9,11 +9,11 @@ const nameField = document.getElementById("reference-name");
 async function showReferences(name) {
   nameField.value = name;
   panel.setAttribute("aria-busy", "true");
+  panel.textContent = `Looking for uses of ${name}…`;
   const params = new URLSearchParams({ name });
   if (layout.dataset.repo) params.set("repo", layout.dataset.repo);
   panel.innerHTML = await fetchFragment(`/console/references?${params}`);
   panel.removeAttribute("aria-busy");
-  if (matchMedia("(max-width: 70rem)").matches) panel.scrollIntoView({ block: "nearest" });
 }
 
 layout.addEventListener("click", (event) => {

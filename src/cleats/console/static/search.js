@@ -1,6 +1,6 @@
 // Results while typing, filters as chips, and addresses that can be shared.
 
-import { fetchFragment } from "./console.js";
+import { fetchFragment, followCalls } from "./console.js";
 
 const DEBOUNCE_MS = 120;
 
@@ -11,6 +11,7 @@ const filterName = document.getElementById("filter-name");
 const filterValue = document.getElementById("filter-value");
 let timer;
 let pending;
+let streams = [];
 
 function buildUrl() {
   const data = new FormData(form);
@@ -36,7 +37,9 @@ async function search({ push = false } = {}) {
   results.setAttribute("aria-busy", "true");
   try {
     const html = await fetchFragment(url, pending.signal);
+    for (const stream of streams) stream.close();
     results.innerHTML = html;
+    streams = followCalls(results);
     if (push) history.pushState(null, "", url);
     else history.replaceState(null, "", url);
     document.title = `${box.value.trim() || "Search"} · Cleats`;
@@ -75,9 +78,10 @@ function addFilter() {
 
 function describeFilter() {
   const option = filterName.selectedOptions[0];
-  document.getElementById("filter-help").textContent = option.dataset.description || "The names are those of cleats search.";
+  document.getElementById("filter-help").textContent = option.dataset.description || "The filters have the names of the options of cleats search.";
   filterValue.disabled = option.dataset.kind === "switch";
   filterValue.type = option.dataset.kind === "number" ? "number" : "text";
+  (filterValue.disabled ? document.getElementById("filter-add") : filterValue).focus();
   const choices = document.getElementById("filter-choices");
   choices.replaceChildren(
     ...(option.dataset.choices ?? "").split(",").filter(Boolean).map((text) => {
@@ -112,5 +116,11 @@ form.addEventListener("click", (event) => {
   event.preventDefault();
   remove.closest(".chip").remove();
   search({ push: true });
+});
+filterValue.addEventListener("keydown", (event) => {
+  // Enter would press the first button of the form, which is outside of the popover and closes it.
+  if (event.key !== "Enter" || event.isComposing) return;
+  event.preventDefault();
+  addFilter();
 });
 addEventListener("popstate", () => location.reload());
