@@ -5,10 +5,18 @@ A sentence may be reused if it is complete, plain, about the product, and withou
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+
+
+def join_words(words: Sequence[str], conjunction: str = "and") -> str:
+    """Return words as a list in a sentence: `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
 def load_words(name: str) -> frozenset[str]:
