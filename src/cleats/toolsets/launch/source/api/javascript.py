@@ -150,10 +150,7 @@ class _PackageReader:
         for declaration in self.files[path].declarations if path in self.files else ():
             if not declaration.owner and "export" in declaration.modifiers:
                 yield ("default" if "default" in declaration.modifiers else declaration.own_name), declaration
-        listed = {item.own_name for item in (self.files[path].declarations if path in self.files else ())}
-        for name in _EXPORTED_VARIABLE_PATTERN.findall(code):
-            if name not in listed and (variable := self._find_variable(path, name)):
-                yield name, variable
+        yield from self._iter_exported_variables(path, code)
         aliases = [(name, "default") for name in _DEFAULT_PATTERN.findall(code)]
         for text in (*_EXPORT_LIST_PATTERN.findall(code), *_COMMONJS_LIST_PATTERN.findall(code)):
             aliases += _read_names(text)
@@ -170,6 +167,13 @@ class _PackageReader:
                 yield from ((name, item) for name, item in reversed(inner.items()) if name != "default")
             else:
                 yield from ((alias, inner[name]) for name, alias in _read_names(match["what"]) if name in inner)
+
+    def _iter_exported_variables(self, path: str, code: str) -> Iterator[tuple[str, Declaration]]:
+        """Yield the exported variables that the analysis does not list."""
+        listed = {item.own_name for item in (self.files[path].declarations if path in self.files else ())}
+        for name in _EXPORTED_VARIABLE_PATTERN.findall(code):
+            if name not in listed and (variable := self._find_variable(path, name)):
+                yield name, variable
 
     def find_declaration(self, path: str, name: str, hops: int) -> Declaration | None:
         """Return the declaration of a name in a file, or in the file that it is imported from."""

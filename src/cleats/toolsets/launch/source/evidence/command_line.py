@@ -65,7 +65,20 @@ def _find_module(tree: CheckoutTree, target: str, module_paths: list[str]) -> st
     folders = {path.rpartition("/")[0].removesuffix(name.partition(".")[0]) for path in module_paths}
     endings = (f"{parts}.py", f"{parts}/__init__.py")
     candidates = [f"{folder}{ending}" for folder in sorted({"", "src/", *folders}) for ending in endings]
-    return next((path for path in candidates if path in tree.path_set), "")
+    path = next((path for path in candidates if path in tree.path_set), "")
+    return _follow_import(tree, path, target.partition(":")[2].strip())
+
+
+def _follow_import(tree: CheckoutTree, path: str, function: str) -> str:
+    """Return the file that defines the function of a command, which `__main__.py` often only imports."""
+    module = parse_python(tree.read_text(path)) if path and function else None
+    for node in module.body if module else ():
+        is_relative = isinstance(node, ast.ImportFrom) and node.level == 1 and node.module is not None
+        if is_relative and any((alias.asname or alias.name) == function for alias in node.names):
+            folder = path.rpartition("/")[0]
+            source = f"{folder}/{node.module.replace('.', '/')}.py".removeprefix("/")
+            return source if source in tree.path_set else path
+    return path
 
 
 def _iter_arguments(tree: CheckoutTree, path: str) -> Iterator[CommandArgument]:

@@ -148,7 +148,7 @@ def clean_title(text: str) -> str:
     Return "" for one that is a question, an exclamation or code, or uses a script that is not
     Latin.
     """
-    text = re.sub(r"^[\d.]+\s+", "", text).replace("`", "")
+    text = re.sub(r"^(?:\d+\.(?:\d+\.?)*|\d{1,2})\s+(?!and |or )", "", text).replace("`", "")
     text = re.sub(r"^[^\w`.]+|[^\w`)+#]+$", "", text)
     unusual = re.search(r"[^\w`'()+#./,& -]|(?![\u0000-\u024f])\w", text)
     return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and not unusual else ""
