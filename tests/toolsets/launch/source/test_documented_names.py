@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from cleats.toolsets.launch.drafting.first_program import choose_first_program, render_first_program
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page_context import PageContext
-from cleats.toolsets.launch.drafting.tasks import choose_first_program, render_first_program, render_tasks
+from cleats.toolsets.launch.drafting.tasks import render_tasks
 from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.snippets import catalogue
 from cleats.toolsets.launch.source.api.docstrings import extract_first_sentence
@@ -205,7 +206,7 @@ def test_the_first_program_is_that_of_the_usage_with_the_sentence_above_it(tmp_p
 def test_a_guide_has_no_code_without_a_sentence_and_no_sentence_about_what_is_lost(tmp_path: Path) -> None:
     text = render_tasks(PageContext(material=build_material(tmp_path, GUIDE_TEXT, CODE_TEXT)))
 
-    assert "## More cups\n\nFrom `README.md`:\n\n```python" in text
+    assert "## More cups\n\nThis example uses `pour`:\n\n```python" in text
     assert "Descaling" not in text
     assert "These cups" not in text
 

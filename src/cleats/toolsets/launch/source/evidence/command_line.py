@@ -73,8 +73,9 @@ def _follow_import(tree: CheckoutTree, path: str, function: str) -> str:
     """Return the file that defines the function of a command, which `__main__.py` often only imports."""
     module = parse_python(tree.read_text(path)) if path and function else None
     for node in module.body if module else ():
-        is_relative = isinstance(node, ast.ImportFrom) and node.level == 1 and node.module is not None
-        if is_relative and any((alias.asname or alias.name) == function for alias in node.names):
+        if not isinstance(node, ast.ImportFrom) or node.level != 1 or node.module is None:
+            continue
+        if any((alias.asname or alias.name) == function for alias in node.names):
             folder = path.rpartition("/")[0]
             source = f"{folder}/{node.module.replace('.', '/')}.py".removeprefix("/")
             return source if source in tree.path_set else path
@@ -152,7 +153,8 @@ def _get_method(call: ast.Call) -> str:
 
 
 def _list_names(call: ast.Call) -> list[str]:
-    return [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
+    return [item.value for item in values if isinstance(item, ast.Constant) and isinstance(item.value, str)]
 
 
 def _read_help(call: ast.Call) -> str:

@@ -115,6 +115,7 @@ class SectionReader:
         """Add the sections of a document."""
         section: DocumentSection | None = None
         lead = ""
+        lost_lead = False
         groups = [list(group) for _, group in groupby(self._add_title(list(blocks)), key=lambda block: block.kind)]
         for number, run in enumerate(groups):
             kind = run[0].kind
@@ -125,20 +126,27 @@ class SectionReader:
                 elif section is None and not self.sections:
                     section = self._open_section(replace(block, text=self.subject.name, section=()))
             if section is None or kind == "heading":
-                lead = ""
+                lead, lost_lead = "", False
                 continue
             shown = run if kind != "item" or self._is_whole_list(run, lead) else []
+            if kind == "code" and lost_lead and any(part.kind == "code" for part in section.parts):
+                shown = []  # nothing says what it is for
+            part_count = len(section.parts)
             for block in shown:
                 if len(section.parts) < MAX_SECTION_PARTS:
                     section.parts.extend(self._read_parts(block, leads_to_code=leads_to_code and block is run[-1]))
             lead = run[-1].text if kind == "paragraph" else ""
+            is_lost = len(section.parts) == part_count and len(run[-1].text.split()) >= MIN_LEAD_WORDS
+            lost_lead = kind == "paragraph" and is_lost
 
     def _add_title(self, blocks: list[Block]) -> list[Block]:
         """Return the blocks of a document below one title, which an image may stand for."""
         titles = [block for block in blocks if block.kind == "heading" and not block.section]
         if len(titles) < 2:
             return blocks
-        return [replace(block, section=(self.subject.name, *block.section)) for block in blocks]
+        is_titled = self.subject.name.lower() in titles[0].text.lower()
+        title, start = (titles[0].text, titles[1].line) if is_titled else (self.subject.name, 0)
+        return [replace(block, section=(title, *block.section)) if block.line >= start else block for block in blocks]
 
     def drop_sections_without_code(self, path: str) -> None:
         """Drop the sections of a document that show no code; only a guide is read for its text alone."""

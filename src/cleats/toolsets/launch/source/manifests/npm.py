@@ -69,9 +69,10 @@ def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: s
 def _iter_subpaths(tree: CheckoutTree, document: Mapping[str, Any], folder: str) -> Iterator[Subpath]:
     """Yield the paths besides the package itself that programs can import, as `exports` names them."""
     exports = document.get("exports")
-    names = [str(name) for name in exports if str(name).startswith("./")] if isinstance(exports, dict) else []
+    targets: dict[str, Any] = exports if isinstance(exports, dict) else {}
+    names = [name for name in targets if name.startswith("./")]
     for name in [item for item in names if "*" not in item][:MAX_SUBPATHS]:
-        entry_files = _resolve_files(tree, _collect_export_files(exports[name]), folder)
+        entry_files = _resolve_files(tree, _collect_export_files(targets[name]), folder)
         code_files = tuple(file for file in entry_files if file.endswith((*_TYPED_SUFFIXES, ".js", ".mjs", ".cjs")))
         if code_files:
             yield Subpath(re.sub(r"\.[cm]?js$", "", name.removeprefix("./")), code_files)

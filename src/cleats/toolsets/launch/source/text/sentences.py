@@ -55,6 +55,12 @@ _REFERRING_WORD_PATTERN: Final = re.compile(r"^(it|they|this|these|that|those|he
 _SELF_REFERENCE_PATTERN: Final = re.compile(r"This (?:library|package|module|crate|gem|framework|tool)\b")
 """A subject that can only be the product, also before a document has named it."""
 
+_SELF_DESCRIPTION_PATTERN: Final = re.compile(
+    r"(?:The|This) [\w .-]*?\b(?:library|package|module|project|component|framework|crate|tool|client|SDK) "
+    r"(?:is|provides|offers|contains|implements|adds|lets|allows|enables|makes)\b"
+)
+"""A summary that is already a sentence about the product."""
+
 _PARENTHETICAL_PATTERN: Final = re.compile(r"\s*\((see|cf|more|docs?|read|e\.g)\b[^)]*\)", re.IGNORECASE)
 
 
@@ -193,7 +199,7 @@ def _build_definition(text: str, plain: str, words: list[str], subject: ProductS
     certain_verbs = BASE_VERBS if had_adverb else BASE_VERBS - (NOUN_LIKE_VERBS - {"read", "write", "print"})
     is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs or (bare in BASE_VERBS and words[1] in _DETERMINERS)
     phrase = lower_first_letter(plain, subject)
-    if has_product_subject(f"{plain}.", subject):
+    if has_product_subject(f"{plain}.", subject) or _SELF_DESCRIPTION_PATTERN.match(plain):
         return f"{plain}."
     if first in ("a", "an", "the"):
         return f"{subject.name} is {first} {' '.join(words[1:])}."
