@@ -364,3 +364,85 @@ def test_a_go_module_is_described_by_its_package(tmp_path: Path) -> None:
     positioning = extract_facts(tmp_path, files, "go", name="").product_facts["positioning"]
 
     assert positioning["short_description"] == "kettle converts cold water to hot water and back."
+
+
+def test_the_import_that_a_readme_shows_first_is_above_the_first_program(tmp_path: Path) -> None:
+    readme = (
+        '# Kettle\n\nKettle is a kettle.\n\n## Usage\n\nImport it:\n\n```go\nimport k "example.org/kettle"\n```\n\n'
+        "Pour a cup:\n\n```go\nk.Pour()\n```\n"
+    )
+    code = "package kettle\n\n// Pour fills a cup.\nfunc Pour() {}\n"
+    files = {"go.mod": "module example.org/kettle\n\ngo 1.20\n", "README.md": readme, "kettle.go": code}
+
+    page = strip_markers(draft_pages(tmp_path, files, "go")["docs/getting-started"].body)
+
+    assert 'Import it:\n\n```go\nimport k "example.org/kettle"\n```\n\nPour a cup:\n\n```go\nk.Pour()' in page
+
+
+def test_a_program_without_its_import_says_which_one_it_needs(tmp_path: Path) -> None:
+    readme = "# Kettle\n\nKettle is a kettle.\n\n## Usage\n\nPour:\n\n```python\npour('oolong')\n```\n"
+    files = {"pyproject.toml": PYPROJECT_TEXT, "README.md": readme, "kettle/__init__.py": "def pour(tea): ...\n"}
+
+    page = strip_markers(draft_pages(tmp_path, files)["docs/getting-started"].body)
+
+    assert "The example needs the import `from kettle import pour`." in page
+
+
+def test_a_section_whose_code_is_lost_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    readme = (
+        INTRO_TEXT + "## Magic\n\nLoad the magic with the extension of the kettle:\n\n```python\n%load kettle\n```\n"
+    )
+    files = {"pyproject.toml": PYPROJECT_TEXT, "README.md": readme, "kettle/__init__.py": "def pour(tea): ...\n"}
+
+    page = draft_pages(tmp_path, files)["docs/developer-guide"]
+
+    assert "Magic" not in page.body
+    assert page.omitted["Magic"] == "Its code does not parse, so that the text has nothing to explain."
+
+
+def test_an_example_in_java_documentation_is_shown(tmp_path: Path) -> None:
+    code = (
+        "package org.tea;\n\n/**\n * Boils water.\n * <pre>{@code\n * Kettle kettle = new Kettle();\n"
+        " * kettle.boil();\n * List<Cup> cups = kettle.pour();\n * }</pre>\n */\npublic class Kettle {}\n"
+    )
+    pom = "<project><groupId>org.tea</groupId><artifactId>kettle</artifactId><version>1.0</version></project>\n"
+    files = {"pom.xml": pom, "src/main/java/org/tea/Kettle.java": code}
+
+    page = strip_markers(draft_pages(tmp_path, files, "java")["docs/getting-started"].body)
+
+    assert "Kettle kettle = new Kettle();\nkettle.boil();\nList<Cup> cups = kettle.pour();\n```" in page
+
+
+def test_an_example_is_shown_without_the_header_about_its_licence(tmp_path: Path) -> None:
+    example = "/*\n * Copyright 2020 Tea\n */\nconst kettle = require('kettle')\n\nkettle.pour()\nkettle.fill()\n"
+    files = {
+        "package.json": '{"name": "kettle", "version": "1.0.0", "main": "index.js"}',
+        "index.js": "exports.pour = pour\nfunction pour() {}\n",
+        "examples/pour.js": example,
+    }
+
+    page = strip_markers(draft_pages(tmp_path, files, "javascript")["docs/getting-started"].body)
+
+    assert "```javascript\nconst kettle = require('kettle')" in page
+    assert "Copyright" not in page
+
+
+def test_commands_that_install_an_extra_of_the_package_are_shown(tmp_path: Path) -> None:
+    readme = (
+        INTRO_TEXT + '## Command line\n\nUse the command:\n\n```sh\npip install "py-kettle[cli]"\nkettle pour\n```\n'
+    )
+    pyproject = PYPROJECT_TEXT + "[project.optional-dependencies]\ncli = ['click']\n"
+    files = {"pyproject.toml": pyproject, "README.md": readme, "kettle/__init__.py": "def pour(tea): ...\n"}
+
+    page = strip_markers(draft_pages(tmp_path, files)["docs/developer-guide"].body)
+
+    assert '```shell\npip install "py-kettle[cli]"\nkettle pour\n```' in page
+
+
+def test_a_subcommand_has_the_name_that_its_decorator_gives(tmp_path: Path) -> None:
+    cli = '@cli.command(name="list")\ndef list_cups():\n    """List the cups."""\n'
+    files = {"pyproject.toml": PYPROJECT_TEXT, "kettle/__init__.py": "", "kettle/cli.py": f"import click\n\n{cli}"}
+
+    command = extract_facts(tmp_path, files, name="").product_facts["commands"][0]
+
+    assert [argument["name"] for argument in command["arguments"]] == ["list"]
