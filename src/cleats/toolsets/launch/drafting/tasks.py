@@ -21,6 +21,9 @@ _SHOWN_TOPICS = ("configuration", "troubleshooting", "questions")
 
 LOST_CODE_REASON = "Its code does not parse, so that the text has nothing to explain."
 
+_SOURCE_IMPORT_PATTERN = re.compile(r"""(?:from|require\(|import)\s*["']\.\./""")
+"""An import of the source beside it, as programs of the developers have it."""
+
 NO_ROOM_REASON = "The page would be longer than the budget of the run allows."
 
 MIN_TASK_CHARACTERS = 120
@@ -148,6 +151,7 @@ def _add_examples(context: PageContext, guide: _Guide) -> None:
             item
             for item in find_workflow_snippets(material, workflow)
             if item.snippet_id not in guide.shown_ids and page_context.is_short(item) and "example" in item.tags
+            if not (guide.parts and _SOURCE_IMPORT_PATTERN.search(item.code))
             if not material.symbols or "usage" in item.tags or first_program.find_public_names(material, item)
         ][:1]
         code = first_program.render_with_warnings(material, snippets)

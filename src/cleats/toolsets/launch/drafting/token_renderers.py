@@ -250,7 +250,10 @@ def _render_requirements(context: PageContext) -> str:
     claims = page_context.render_claims(context, material.requirements[: context.max_items])
     sections = document_text.list_sections(material, "install")
     name = re.escape(material.product_name)
-    install_pattern = re.compile(rf"(?i)(?:install|add|download|get|reference)\b[^.]*\b{name}\b[^.]*\.$")
+    install_pattern = re.compile(
+        rf"(?i)(?:(?:install|add|download|get|reference)\b[^.]*\b{name}\b"
+        rf"|{name} is available (?:using|via|from|on)\b)[^.]*\.$"
+    )
     excluded_ids = [
         part["claim_id"]
         for section in sections

@@ -38,7 +38,7 @@ _DOCUMENT_WORD_PATTERN: Final = re.compile(r"\s+(?:documentation|docs|manual|use
 
 _QUOTATION_PATTERN: Final = re.compile('[\u2018\u201c"]([^\u2018\u2019\u201c\u201d"]+)[\u2019\u201d"]')
 _PICTOGRAM_PATTERN: Final = re.compile("^[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff\\s]+")
-_OPENING_PATTERN: Final = re.compile(r"introduction|about|synopsis", re.IGNORECASE)
+_OPENING_PATTERN: Final = re.compile(r"introduction|about|synopsis|description", re.IGNORECASE)
 _WHAT_IS_PATTERN: Final = re.compile(r"(?:what is|about) (.+?)\??", re.IGNORECASE)
 _PROJECT_PATTERN: Final = english.load_pattern("project_section")
 _MERIT_PATTERN: Final = english.load_expression("merit")

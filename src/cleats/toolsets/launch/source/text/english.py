@@ -208,7 +208,7 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
     """Return whether a sentence of a document, or an item of a list, can stand on a page that quotes it."""
     bare = _COMPARISON_PATTERN.sub(" ", _INLINE_CODE_PATTERN.sub("x", sentence))
     return (
-        (3 if is_item else MIN_SENTENCE_CHARACTERS) <= len(sentence) <= MAX_QUOTED_CHARACTERS
+        (3 if is_item or sentence.endswith(":") else MIN_SENTENCE_CHARACTERS) <= len(sentence) <= MAX_QUOTED_CHARACTERS
         and sentence.endswith((".", ":", "?"))
         and not sentence.endswith("..")
         and bool(re.match(r"[\w`\"'(.$-]", sentence))
