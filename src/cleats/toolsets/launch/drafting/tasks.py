@@ -13,6 +13,12 @@ from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
 from cleats.toolsets.launch.gates.page_text import is_negated
 from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
 
+MAX_GUIDE_LINES = 420
+"""Lines of all tasks from which sections with less code get pages of their own, too."""
+
+MIN_OWN_PAGE_SNIPPETS_OF_MANY = 4
+"""Pieces of code from which a section gets a page of its own if there are more tasks than a guide has room for."""
+
 MAX_DOCUMENTED_EXAMPLES = 8
 """Pieces of code from the documentation of names in a guide whose documents have none."""
 
@@ -41,7 +47,17 @@ def list_task_sections(material: LaunchMaterial) -> list[Section]:
 
 def has_own_page(material: LaunchMaterial, section: Section) -> bool:
     """Return whether a section has so much code that it gets a page of its own."""
-    return len(document_text.list_section_snippets(material, section)) >= first_program.MIN_OWN_PAGE_SNIPPETS
+    least = first_program.MIN_OWN_PAGE_SNIPPETS
+    if _estimate_lines(material) > MAX_GUIDE_LINES:
+        least = MIN_OWN_PAGE_SNIPPETS_OF_MANY
+    return len(document_text.list_section_snippets(material, section)) >= least
+
+
+def _estimate_lines(material: LaunchMaterial) -> int:
+    """Return about how many lines all tasks would take in one guide."""
+    sections = document_text.list_sections(material, "task")
+    snippets = (item for section in sections for item in document_text.list_section_snippets(material, section))
+    return sum(item.code.count("\n") + 4 for item in snippets) + 3 * sum(len(item["parts"]) for item in sections)
 
 
 def render_tasks(context: PageContext) -> str:

@@ -39,6 +39,7 @@ _DOCUMENT_WORD_PATTERN: Final = re.compile(r"\s+(?:documentation|docs|manual|use
 _QUOTATION_PATTERN: Final = re.compile('[\u2018\u201c"]([^\u2018\u2019\u201c\u201d"]+)[\u2019\u201d"]')
 _PICTOGRAM_PATTERN: Final = re.compile("^[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff\\s]+")
 _OPENING_PATTERN: Final = re.compile(r"introduction|about|synopsis|description", re.IGNORECASE)
+_WELCOME_PATTERN: Final = re.compile(r"welcome to\b", re.IGNORECASE)
 _WHAT_IS_PATTERN: Final = re.compile(r"(?:what is|about) (.+?)\??", re.IGNORECASE)
 _PROJECT_PATTERN: Final = english.load_pattern("project_section")
 _MERIT_PATTERN: Final = english.load_expression("merit")
@@ -47,7 +48,9 @@ _MERIT_PATTERN: Final = english.load_expression("merit")
 _SIGNATURE_PATTERN: Final = re.compile(r"\w\(|^\w+(?:\.\w+)+$")
 """A heading that is a call or the name of a member."""
 
-_TRAILING_CODE_PATTERN: Final = re.compile(r"(?<=[a-z])(?<!\bof)(?<!\bwith)(?<!\busing)(?<!\bto)(?: +`[^`]*`)+$")
+_TRAILING_CODE_PATTERN: Final = re.compile(
+    r"(?<=[a-z])(?<!\bof)(?<!\bwith)(?<!\busing)(?<!\bto)(?<!\band)(?<!\bor)(?<!\bin)(?<!\bfor)(?: +`[^`]*`)+$"
+)
 """Code that a heading shows as an example of what it names."""
 
 MIN_LEAD_WORDS: Final = 3
@@ -197,6 +200,8 @@ class SectionReader:
 
     def _find_topic(self, title: str, above: tuple[str, ...], level: int) -> str:
         is_opening = level == 0 or (level == 1 and bool(_OPENING_PATTERN.fullmatch(title)))
+        if _WELCOME_PATTERN.match(title) and self.subject.name.lower() in title.lower():
+            return "introduction"
         if is_opening and not any(section.parts for section in self.sections.values()):
             return "introduction"
         # The heading itself decides, then those above it, not the title.
