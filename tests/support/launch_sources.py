@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cleats.toolsets.launch.drafting.material import LaunchMaterial
+from cleats.toolsets.launch.drafting.page import WrittenPage, find_template, write_page
+from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext, PageSubject
+from cleats.toolsets.launch.planning.page_candidates import list_optional_pages
+from cleats.toolsets.launch.profiles import model
 from cleats.toolsets.launch.runs import artifacts
+from cleats.toolsets.launch.site import claim_markers
 from cleats.toolsets.launch.snippets import catalogue
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import inventory
@@ -73,3 +79,47 @@ def extract_snippets(root: Path, files: Mapping[str, str | bytes], platform: str
     artifacts.check_document("snippet_catalog.json", snippet_catalog)
     snippet_list: list[dict[str, Any]] = snippet_catalog["snippets"]
     return snippet_list
+
+
+def extract_material(root: Path, files: Mapping[str, str | bytes], platform: str = "python") -> LaunchMaterial:
+    """Return what pages about a repository can state; the product is called what the repository calls it."""
+    source = write_tree(root, files)
+    config = {"product_slug": "kettle", "target_platform": platform}
+    source_inventory = inventory.take_inventory(source, SOURCE_URL, SOURCE_SHA)
+    facts, evidence = build_facts(source, source_inventory, config)
+    language = resolve_language(config, source_inventory)
+    return LaunchMaterial(facts, evidence, catalogue.build_catalogue(source, source_inventory, facts, language), config)
+
+
+def draft_pages(
+    root: Path, files: Mapping[str, str | bytes], platform: str = "python", max_lines: int = 500
+) -> dict[str, WrittenPage]:
+    """Write the pages of a repository with the profile `plain`; return them by section and slug."""
+    material = extract_material(root, files, platform)
+    profile = model.load_named_profile("plain")
+    written: dict[str, WrittenPage] = {}
+    for section in profile.sections:
+        optional = list_optional_pages(section.name, material)
+        children = [LinkedPage(page.subject.title, f"/{page.slug}/", "code") for page in optional if page.subject]
+        rows: list[tuple[str, str, PageSubject | None]] = [(page.slug, page.role, None) for page in section.pages]
+        rows += [(page.slug, page.role, page.subject) for page in optional]
+        links = {slug: LinkedPage(slug, f"/{slug}/", "text") for slug, _, _ in rows}
+        for slug, role, subject in rows:
+            context = PageContext(
+                material=material,
+                subject=subject,
+                children=() if subject else tuple(children),
+                section=links,
+                max_lines=max_lines,
+            )
+            template = find_template(
+                section.name, slug, role, folder=profile.templates_folder, locale="en", variant="standard"
+            )
+            assert template is not None, slug
+            written[f"{section.name}/{slug}"] = write_page(template, context)
+    return written
+
+
+def strip_markers(body: str) -> str:
+    """Return the text of a page as people read it."""
+    return "\n".join(claim_markers.strip_claim_markers(line).rstrip() for line in body.split("\n"))

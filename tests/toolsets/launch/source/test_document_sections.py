@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from cleats.toolsets.launch.source.api.docstrings import find_notes
-from tests.support.launch_sources import ExtractedFacts, extract_facts
+from cleats.toolsets.launch.source.text.code_blocks import extract_session_input
+from tests.support.launch_sources import ExtractedFacts, draft_pages, extract_facts, strip_markers
 
 PYPROJECT_TEXT = """\
 [project]
@@ -232,3 +233,216 @@ def test_a_heading_that_names_a_member_is_about_no_topic_and_a_question_is_kept(
         "Kettle": "introduction",
         "Is it hot?": "questions",
     }
+
+
+def read_guide(tmp_path: Path, readme: str) -> str:
+    """Return the guide that is written from a readme, as people read it."""
+    code = 'def pour(tea):\n    """Pour a cup of tea."""\n'
+    files = {"pyproject.toml": PYPROJECT_TEXT, "README.md": readme, "kettle/__init__.py": code}
+    written = draft_pages(tmp_path, files)
+    return strip_markers(written["docs/developer-guide"].body) if "docs/developer-guide" in written else ""
+
+
+POUR_CODE = "```python\nimport kettle\n\nkettle.pour('oolong')\nkettle.pour('assam')\n```\n"
+INTRO_TEXT = f"# Kettle\n\nKettle is a kettle.\n\n## Usage\n\nPour tea:\n\n{POUR_CODE}\n"
+
+
+def test_a_caption_above_code_leads_to_it(tmp_path: Path) -> None:
+    readme = INTRO_TEXT + f"## Cups of tea\n\nSimple pouring of tea\n\n{POUR_CODE.replace('oolong', 'sencha')}"
+
+    assert "Simple pouring of tea:\n\n```python\nimport kettle\n\nkettle.pour('sencha')" in read_guide(tmp_path, readme)
+
+
+def test_a_list_that_repeats_items_of_its_own_document_stays(tmp_path: Path) -> None:
+    readme = INTRO_TEXT + (
+        "## Search order\n\nIn the kitchen, the cup is the first of these:\n\n- the blue cup\n- the red cup\n\n"
+        "In the garden, the cup is the first of these:\n\n- the red cup\n- the blue cup\n"
+    )
+
+    guide = read_guide(tmp_path, readme)
+
+    assert guide.count("- the red cup") == 2
+    assert "In the garden, the cup is the first of these:" in guide
+
+
+def test_text_about_the_project_is_no_task(tmp_path: Path) -> None:
+    building = "Building requires a compiler. From a shell, run `make` without arguments to run all of the checks.\n"
+    readme = INTRO_TEXT + (
+        f"## Building\n\n{building}\n## Cups\n\nThe cups are blue and hold exactly 200 ml of hot green tea each. "
+        "You can also discuss them on the discussion forum. More samples can be found in the examples directory. "
+        "As already described you can pour the tea into them, which takes about three minutes.\n"
+    )
+
+    guide = read_guide(tmp_path, readme)
+
+    assert "Building" not in guide
+    assert "The cups are blue and hold exactly 200 ml of hot green tea each. You can pour the tea" in guide
+
+
+def test_a_warning_is_kept_although_its_authors_only_guess(tmp_path: Path) -> None:
+    readme = INTRO_TEXT + (
+        f"## Pouring twice\n\nPour two cups:\n\n{POUR_CODE.replace('oolong', 'mate')}\n"
+        "> [!CAUTION]\n> If both cups are full, probably one of them will spill!\n\n"
+        "The lid is simple but **not** thermally safe.\n"
+    )
+
+    guide = read_guide(tmp_path, readme)
+
+    assert "**Caution:** If both cups are full, probably one of them will spill." in guide
+    assert "The lid is simple but not thermally safe." in guide
+
+
+def test_the_headings_of_a_document_whose_title_is_an_image_have_their_topics(tmp_path: Path) -> None:
+    readme = (
+        "![Kettle](kettle.svg)\n\nKettle is a kettle.\n\n## Usage\n\nPour tea:\n\n"
+        f"{POUR_CODE}\n## FAQ\n\n### Where is the lid?\n\nThe lid is under the table in the kitchen, as always.\n"
+        "\n## 256 cups and more\n\nPour many cups of tea at once, which needs a large kettle and a long table:\n\n"
+        f"{POUR_CODE.replace('oolong', 'mate')}"
+    )
+
+    guide = read_guide(tmp_path, readme)
+
+    assert "## Questions\n\n### Where is the lid?" in guide
+    assert "## 256 cups and more\n" in guide
+
+
+def introduce_product(tmp_path: Path, readme: str, description: str = "") -> str:
+    """Return the first page of a product that is called Kettle."""
+    pyproject = f'[project]\nname = "kettle"\nversion = "1"\ndescription = "{description}"\n'
+    files = {"pyproject.toml": pyproject, "README.md": readme, "kettle/__init__.py": ""}
+    return strip_markers(draft_pages(tmp_path, files)["docs/_index"].body)
+
+
+def test_the_product_is_introduced_by_its_tagline_if_nothing_else_says_what_it_is(tmp_path: Path) -> None:
+    page = introduce_product(tmp_path, "# Kettle\n\n- Ability to nest cups\n", "Kitchen water boiling done right")
+
+    assert page.startswith('Kettle describes itself as "Kitchen water boiling done right".\n')
+
+
+def test_a_smiley_ends_a_sentence(tmp_path: Path) -> None:
+    readme = "# Kettle\n\nKettle is a lightweight vessel optimized for your joy :)\nIt has a lid made of steel.\n"
+
+    assert introduce_product(tmp_path, readme).startswith("Kettle is a vessel.\n\nIt has a lid made of steel.\n")
+
+
+def test_the_product_is_spelled_as_its_documents_spell_it(tmp_path: Path) -> None:
+    readme = (
+        "![logo](l.svg)\n\nTeaPot is a pot. TeaPot is blue.\n\n## Usage\n\nThe lid of TeaPot is red. Import `teapot`.\n"
+    )
+    pyproject = '[project]\nname = "teapot"\nversion = "1"\n'
+
+    facts = extract_facts(
+        tmp_path, {"pyproject.toml": pyproject, "README.md": readme, "teapot/__init__.py": ""}, name=""
+    )
+
+    assert facts.product_facts["product_name"] == "TeaPot"
+
+
+def test_lines_below_an_open_bracket_belong_to_the_input_of_a_session() -> None:
+    session = ">>> pour([\n        'oolong',\n        'assam'])\n2\n"
+
+    assert extract_session_input(session) == "pour([\n        'oolong',\n        'assam'])\n# 2\n"
+
+
+def test_the_options_of_a_command_are_found_where_its_function_is_imported_from(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": PYPROJECT_TEXT.replace("kettle.cli:main", "kettle.__main__:main"),
+        "kettle/__init__.py": "",
+        "kettle/__main__.py": "from .cli import main\n\nmain()\n",
+        "kettle/cli.py": CLI_TEXT,
+    }
+
+    command = extract_facts(tmp_path, files, name="").product_facts["commands"][0]
+
+    assert [argument["name"] for argument in command["arguments"]][:2] == ["--cups", "clean"]
+
+
+def test_a_go_module_is_described_by_its_package(tmp_path: Path) -> None:
+    code = "/*\nPackage kettle converts cold water to hot\nwater and back. It is blue.\n*/\npackage kettle\n"
+    files = {"go.mod": "module example.org/kettle\n\ngo 1.20\n", "kettle.go": code}
+
+    positioning = extract_facts(tmp_path, files, "go", name="").product_facts["positioning"]
+
+    assert positioning["short_description"] == "kettle converts cold water to hot water and back."
+
+
+def test_the_import_that_a_readme_shows_first_is_above_the_first_program(tmp_path: Path) -> None:
+    readme = (
+        '# Kettle\n\nKettle is a kettle.\n\n## Usage\n\nImport it:\n\n```go\nimport k "example.org/kettle"\n```\n\n'
+        "Pour a cup:\n\n```go\nk.Pour()\n```\n"
+    )
+    code = "package kettle\n\n// Pour fills a cup.\nfunc Pour() {}\n"
+    files = {"go.mod": "module example.org/kettle\n\ngo 1.20\n", "README.md": readme, "kettle.go": code}
+
+    page = strip_markers(draft_pages(tmp_path, files, "go")["docs/getting-started"].body)
+
+    assert 'Import it:\n\n```go\nimport k "example.org/kettle"\n```\n\nPour a cup:\n\n```go\nk.Pour()' in page
+
+
+def test_a_program_without_its_import_says_which_one_it_needs(tmp_path: Path) -> None:
+    readme = "# Kettle\n\nKettle is a kettle.\n\n## Usage\n\nPour:\n\n```python\npour('oolong')\n```\n"
+    files = {"pyproject.toml": PYPROJECT_TEXT, "README.md": readme, "kettle/__init__.py": "def pour(tea): ...\n"}
+
+    page = strip_markers(draft_pages(tmp_path, files)["docs/getting-started"].body)
+
+    assert "The example needs the import `from kettle import pour`." in page
+
+
+def test_a_section_whose_code_is_lost_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    readme = (
+        INTRO_TEXT + "## Magic\n\nLoad the magic with the extension of the kettle:\n\n```python\n%load kettle\n```\n"
+    )
+    files = {"pyproject.toml": PYPROJECT_TEXT, "README.md": readme, "kettle/__init__.py": "def pour(tea): ...\n"}
+
+    page = draft_pages(tmp_path, files)["docs/developer-guide"]
+
+    assert "Magic" not in page.body
+    assert page.omitted["Magic"] == "Its code does not parse, so that the text has nothing to explain."
+
+
+def test_an_example_in_java_documentation_is_shown(tmp_path: Path) -> None:
+    code = (
+        "package org.tea;\n\n/**\n * Boils water.\n * <pre>{@code\n * Kettle kettle = new Kettle();\n"
+        " * kettle.boil();\n * List<Cup> cups = kettle.pour();\n * }</pre>\n */\npublic class Kettle {}\n"
+    )
+    pom = "<project><groupId>org.tea</groupId><artifactId>kettle</artifactId><version>1.0</version></project>\n"
+    files = {"pom.xml": pom, "src/main/java/org/tea/Kettle.java": code}
+
+    page = strip_markers(draft_pages(tmp_path, files, "java")["docs/getting-started"].body)
+
+    assert "Kettle kettle = new Kettle();\nkettle.boil();\nList<Cup> cups = kettle.pour();\n```" in page
+
+
+def test_an_example_is_shown_without_the_header_about_its_licence(tmp_path: Path) -> None:
+    example = "/*\n * Copyright 2020 Tea\n */\nconst kettle = require('kettle')\n\nkettle.pour()\nkettle.fill()\n"
+    files = {
+        "package.json": '{"name": "kettle", "version": "1.0.0", "main": "index.js"}',
+        "index.js": "exports.pour = pour\nfunction pour() {}\n",
+        "examples/pour.js": example,
+    }
+
+    page = strip_markers(draft_pages(tmp_path, files, "javascript")["docs/getting-started"].body)
+
+    assert "```javascript\nconst kettle = require('kettle')" in page
+    assert "Copyright" not in page
+
+
+def test_commands_that_install_an_extra_of_the_package_are_shown(tmp_path: Path) -> None:
+    readme = (
+        INTRO_TEXT + '## Command line\n\nUse the command:\n\n```sh\npip install "py-kettle[cli]"\nkettle pour\n```\n'
+    )
+    pyproject = PYPROJECT_TEXT + "[project.optional-dependencies]\ncli = ['click']\n"
+    files = {"pyproject.toml": pyproject, "README.md": readme, "kettle/__init__.py": "def pour(tea): ...\n"}
+
+    page = strip_markers(draft_pages(tmp_path, files)["docs/developer-guide"].body)
+
+    assert '```shell\npip install "py-kettle[cli]"\nkettle pour\n```' in page
+
+
+def test_a_subcommand_has_the_name_that_its_decorator_gives(tmp_path: Path) -> None:
+    cli = '@cli.command(name="list")\ndef list_cups():\n    """List the cups."""\n'
+    files = {"pyproject.toml": PYPROJECT_TEXT, "kettle/__init__.py": "", "kettle/cli.py": f"import click\n\n{cli}"}
+
+    command = extract_facts(tmp_path, files, name="").product_facts["commands"][0]
+
+    assert [argument["name"] for argument in command["arguments"]] == ["list"]

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from cleats.toolsets.launch.drafting.first_program import choose_first_program, render_first_program
 from cleats.toolsets.launch.drafting.material import LaunchMaterial
 from cleats.toolsets.launch.drafting.page_context import PageContext
-from cleats.toolsets.launch.drafting.tasks import choose_first_program, render_first_program, render_tasks
+from cleats.toolsets.launch.drafting.tasks import render_tasks
 from cleats.toolsets.launch.drafting.token_renderers import TOKEN_RENDERERS
 from cleats.toolsets.launch.snippets import catalogue
+from cleats.toolsets.launch.source.api.docstrings import extract_first_sentence
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
 from cleats.toolsets.launch.source.evidence import inventory
 from cleats.toolsets.launch.source.languages import LANGUAGES
@@ -204,7 +206,7 @@ def test_the_first_program_is_that_of_the_usage_with_the_sentence_above_it(tmp_p
 def test_a_guide_has_no_code_without_a_sentence_and_no_sentence_about_what_is_lost(tmp_path: Path) -> None:
     text = render_tasks(PageContext(material=build_material(tmp_path, GUIDE_TEXT, CODE_TEXT)))
 
-    assert "## More cups\n\nFrom `README.md`:\n\n```python" in text
+    assert "## More cups\n\nThis example uses `pour`:\n\n```python" in text
     assert "Descaling" not in text
     assert "These cups" not in text
 
@@ -301,3 +303,24 @@ def test_of_two_programs_for_beginners_the_first_in_the_document_is_the_first_pr
 
     assert program is not None
     assert program.code.endswith("kettle.pour(1)")
+
+
+def test_a_heading_in_a_reference_that_is_a_name_describes_it(tmp_path: Path) -> None:
+    readme = "# p-kettle\n\n## API\n\n### pour\n\nPours a cup of tea.\n\n## fill\n\nFill in the form first.\n"
+    files = {"package.json": PACKAGE_JSON, "index.d.ts": TYPES_TEXT, "README.md": readme}
+
+    surface = extract_facts(tmp_path, files, "javascript").product_facts["api_surface_summary"]
+
+    assert {item["name"]: item["summary"] for item in surface["functions"]} == {
+        "pour": "Pours a cup of tea.",
+        "fill": "",
+    }
+
+
+def test_addresses_in_documentation_comments_are_left_out_of_purposes() -> None:
+    docs = [
+        "Pour [tea](https://example.org/tea) into a cup (see <https://example.org/cup>).",
+        "Pour tea <https://example.org/tea>.",
+    ]
+
+    assert [extract_first_sentence(doc) for doc in docs] == ["Pour tea into a cup.", "Pour tea."]

@@ -23,8 +23,11 @@ MIN_SUPPORTED_SHARE = 0.75
 MAX_SIGNATURE_CHARS = 80
 """The longest signature that fits into a table."""
 
-CLASS_LINES = 6
-"""Lines of a class on a page besides its members."""
+CLASS_ROWS = 4
+"""The room that a class takes besides its members, in rows of a table; each row has a line of evidence, too."""
+
+MIN_MEMBER_ROWS = 3
+"""Described members from which a table of a part of them is worth its header."""
 
 MAX_MEMBERS = 60
 """The most methods and properties of a class on a page; the source has the others."""
@@ -68,27 +71,53 @@ def render_symbols(material: LaunchMaterial, symbols: Iterable[Symbol], limit: i
 
 
 def render_classes(material: LaunchMaterial, classes: Sequence[Symbol], limit: int) -> str:
-    """Render classes, each with its purpose, its warnings, and a table of its methods and properties."""
-    simple = [symbol for symbol in classes if _is_simple(material, symbol)]
+    """Render classes, each with its purpose, its warnings, and a table of its methods and properties.
+
+    Where there is not enough room, the classes that the documents use most keep their tables; of the others,
+    only the names of the members are listed, or nothing but the purpose of the class.
+    """
+    stateable = [symbol for symbol in classes if symbol.get("claim_id") in material.claims]
+    simple = [symbol for symbol in stateable if _is_simple(material, symbol)]
+    detailed = [symbol for symbol in stateable if symbol not in simple]
     names = [str(symbol["name"]).rpartition(".")[2] for symbol in classes]
-    blocks: list[str] = []
-    row_count = 0
-    for number, symbol in enumerate(classes, start=1):
-        if symbol in simple or symbol.get("claim_id") not in material.claims:
-            continue
-        members = _list_members(material, symbol)
-        reserved = len(classes) - number + len(simple)  # every class has at least a row
-        if row_count + len(members) + CLASS_LINES + reserved > limit:
-            blocks.append(_render_class(material, symbol, members, names, are_listed=False))
-            row_count += CLASS_LINES
-            continue
-        blocks.append(_render_class(material, symbol, members, names))
-        row_count += len(members) + CLASS_LINES
-    rows = [item for symbol in simple for item in (symbol, *_list_members(material, symbol, 1))]
-    table = render_symbols(material, rows, max(limit - row_count, 0), "What it is")
+    rooms = _share_rooms(material, detailed, limit - len(simple))
+    blocks = [
+        _render_class(material, symbol, names, room)
+        for symbol, room in zip(detailed, rooms, strict=True)
+        if room is not None
+    ]
+    bare = [symbol for symbol, room in zip(detailed, rooms, strict=True) if room is None]
+    rows = [
+        item
+        for symbol in stateable
+        if symbol in simple or symbol in bare
+        for item in (symbol, *(_list_members(material, symbol, 1) if symbol in simple else ()))
+    ]
+    table = render_symbols(material, rows, max(limit, 0), "What it is")
     if blocks and table:
         table = f"### Other {title_classes(classes).lower()}\n\n{table}"
     return "\n\n".join(filter(None, [*blocks, table]))
+
+
+def _share_rooms(material: LaunchMaterial, classes: Sequence[Symbol], limit: int) -> list[int | None]:
+    """Return how many described members of each class have room on a page; None if not even their names have."""
+    codes = [snippet.code for snippet in material.snippets]
+    patterns = [re.compile(rf"\b{re.escape(re.split(r'[.:]', str(symbol['name']))[-1])}\b") for symbol in classes]
+    use_counts = [sum(bool(pattern.search(code)) for code in codes) for pattern in patterns]
+    rooms: list[int | None] = [None] * len(classes)
+    remaining = limit - len(classes)  # every class has at least a row
+    for number in sorted(range(len(classes)), key=lambda number: -use_counts[number]):
+        members = _list_members(material, classes[number])
+        described_count = sum(bool(describe_symbol(material, member)) for member in members)
+        note_count = sum(len(_list_notes(material, item)) for item in (classes[number], *members))
+        # A name takes a line of evidence, which is half a row; a note takes two rows.
+        needed = CLASS_ROWS + 2 * note_count + len(members) // 2
+        if remaining < needed:
+            continue
+        room = min(described_count, 2 * (remaining - needed))
+        rooms[number] = room if room == described_count or room >= MIN_MEMBER_ROWS else 0
+        remaining -= needed + (rooms[number] or 0) // 2
+    return rooms
 
 
 def title_classes(classes: Sequence[Symbol]) -> str:
@@ -109,30 +138,26 @@ def render_functions(material: LaunchMaterial, functions: Sequence[Symbol], limi
     return "\n\n".join(filter(None, [render_symbols(material, functions, limit, "What it does"), *notes]))
 
 
-def _render_class(
-    material: LaunchMaterial,
-    symbol: Symbol,
-    members: Sequence[Symbol],
-    names: Sequence[str],
-    *,
-    are_listed: bool = True,
-) -> str:
-    """Render a class; its members in a table, or only their names where there is no room for it."""
-    # The name of a class without a purpose is a statement that needs its claim, too.
-    lead = render_lead(material, symbol) or f"`{_format_name(symbol)}` {render_claim_marker([symbol['claim_id']])}"
+def _render_class(material: LaunchMaterial, symbol: Symbol, names: Sequence[str], room: int) -> str:
+    """Render a class, with a table of as many members as there is room for, and the names of the others."""
+    members = _list_members(material, symbol)
+    # A class without a purpose still needs a statement with its claim.
+    bare_lead = f"`{_format_name(symbol)}` is a public {symbol.get('label') or 'class'}."
+    lead = render_lead(material, symbol) or f"{bare_lead} {render_claim_marker([symbol['claim_id']])}"
     notes = document_text.render_notes(material, symbol)
     member_notes = [document_text.render_notes(material, member) for member in members]
-    described = [member for member in members if are_listed and describe_symbol(material, member)]
+    described = [member for member in members if describe_symbol(material, member)][:room]
     others = [member for member in members if member not in described]
     rows = [_render_row(material, member, short=True) for member in described]
     table = "\n".join(["| Member | What it does |", "| --- | --- |", *rows]) if rows else ""
+    listed = ""
     if others:
-        names = ", ".join(f"`{_format_short_name(member)}`" for member in others)
+        member_names = ", ".join(f"`{_format_short_name(member)}`" for member in others)
         marker = render_claim_marker(member["claim_id"] for member in others)
-        table = "\n\n".join(filter(None, [table, f"{'Other members' if rows else 'Members'}: {names}. {marker}"]))
+        listed = f"{'Other members' if rows else 'Members'}: {member_names}. {marker}"
     name = str(symbol["name"]).rpartition(".")[2]
-    name = name if names.count(name) == 1 else str(symbol["name"])
-    return "\n\n".join(filter(None, [f"### {name}", lead, notes, table, *member_notes]))
+    title = name if names.count(name) == 1 else str(symbol["name"])
+    return "\n\n".join(filter(None, [f"### {title}", lead, notes, table, listed, *member_notes]))
 
 
 def render_lead(material: LaunchMaterial, symbol: Symbol) -> str:

@@ -4,14 +4,21 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cleats.toolsets.launch.drafting import page_context
+from cleats.toolsets.launch.drafting import code_leads, page_context
 from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
 from cleats.toolsets.launch.drafting.page_context import Symbol
-from cleats.toolsets.launch.drafting.used_names import find_used_names
 from cleats.toolsets.launch.site.claim_markers import render_claim_marker
 from cleats.toolsets.launch.source.evidence.document_sections import REFERRING_START_PATTERN, TOPIC_PATTERNS
 
 Section = Mapping[str, Any]
+
+MAX_GENERIC_TITLE_WORDS = 2
+"""Words of a heading that says no more than the topic, such as `Configuration options`."""
+
+_INSTALL_LINE_PATTERN = re.compile(
+    r"\s*(?:sudo )?(?:pip3?|pipx|uv|conda|poetry|npm|yarn|pnpm|bun|brew|apt"
+    r"|go (?:get|install)|cargo (?:add|install)|dotnet add|python3? -m pip)\b|\s*$"
+)
 
 _LEAD_IN_FOLLOWERS = frozenset({"code", "item", "row", "header"})
 """What a sentence that ends with a colon leads to."""
@@ -40,7 +47,8 @@ def render_section(
 
     With `shown_ids`, only these statements are rendered.
     """
-    parts = [part for part in section["parts"] if _is_shown(material, part, excluded_ids, with_code)]
+    with_commands = section.get("topic") == "command_line"
+    parts = [part for part in section["parts"] if _is_shown(material, part, excluded_ids, with_code, with_commands)]
     shown_parts = _drop_lost_leads(material, parts)
     if shown_ids:
         shown_parts = [part for part in section["parts"] if part.get("claim_id") in shown_ids]
@@ -71,8 +79,10 @@ def render_topic(material: LaunchMaterial, topic: str, max_lines: int) -> str:
         body = render_section(material, section)
         line_count += count_lines(body)
         if body and line_count <= max_lines:
-            body = f"From `{section['path']}`:\n\n{body}" if body.startswith("```") else body
-            is_generic = bool(TOPIC_PATTERNS[topic].search(section["title"])) and not texts
+            body = code_leads.add_lead(material, body, list_section_snippets(material, section), section["path"])
+            # The part of the page is about the same as a heading that only names the topic.
+            is_generic = len(section["title"].split()) <= MAX_GENERIC_TITLE_WORDS and not texts
+            is_generic = is_generic and bool(TOPIC_PATTERNS[topic].search(section["title"]))
             texts.append(body if is_generic else f"### {section['title']}\n\n{body}")
     return "\n\n".join(texts)
 
@@ -84,7 +94,7 @@ def count_lines(body: str) -> int:
 
 def render_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> str:
     """Render the warnings of the public names that code uses, each in the words of its documentation."""
-    notes = (render_notes(material, symbol) for symbol in list_used_symbols(material, snippets))
+    notes = (render_notes(material, symbol) for symbol in code_leads.list_used_symbols(material, snippets))
     return "\n\n".join(dict.fromkeys(filter(None, notes)))
 
 
@@ -102,23 +112,20 @@ def render_notes(material: LaunchMaterial, symbol: Symbol) -> str:
     return f"**Note on `{symbol['name']}{call}`:** {' '.join(notes.values())} {render_claim_marker(notes)}"
 
 
-def list_used_symbols(material: LaunchMaterial, snippets: Sequence[PageSnippet]) -> list[Symbol]:
-    """Return the public names that code uses."""
-    code = "\n".join(snippet.code for snippet in snippets)
-    if material.language == "python":
-        names = find_used_names(code)
-        return [symbol for symbol in material.symbols if symbol["name"] in names]
-    words = set(re.findall(r"\w+", code))
-    return [symbol for symbol in material.symbols if re.split(r"\W+", str(symbol["name"]))[-1] in words]
-
-
 def _is_shown(
-    material: LaunchMaterial, part: Mapping[str, Any], excluded_ids: Collection[str], with_code: bool
+    material: LaunchMaterial,
+    part: Mapping[str, Any],
+    excluded_ids: Collection[str],
+    with_code: bool,
+    with_commands: bool,
 ) -> bool:
     if part["kind"] == "code":
         snippet = material.snippets_by_id.get(part["snippet_id"])
+        if snippet is None or not page_context.is_short(snippet):
+            return False
         # The page about the installation has the commands that install.
-        is_usable = snippet is not None and page_context.is_short(snippet) and "install" not in snippet.tags
+        is_use = with_commands and not all(map(_INSTALL_LINE_PATTERN.match, snippet.code.split("\n")))
+        is_usable = "install" not in snippet.tags or is_use
         return with_code and is_usable and part["snippet_id"] not in excluded_ids
     return part["claim_id"] in material.claims and part["claim_id"] not in excluded_ids
 

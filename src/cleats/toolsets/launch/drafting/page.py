@@ -12,7 +12,7 @@ precedence.
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +135,31 @@ class WrittenPage:
     """The headings that the page leaves out, with the reasons."""
 
 
+MAX_FITTING_ATTEMPTS = 5
+"""Times that a page which is too long is written again with less room."""
+
+FRAME_LINES = 12
+"""Lines of a page around its text and its evidence: the front matter, and the frame of the list."""
+
+
 def write_page(template: PageTemplate, context: PageContext) -> WrittenPage:
-    """Fill a template for one page."""
+    """Fill a template for one page, with less detail if it is longer than the budget of the run allows."""
+    written = _fill_page(template, context)
+    max_lines = context.max_lines
+    for _ in range(MAX_FITTING_ATTEMPTS):
+        excess = _count_lines(written) - context.max_lines
+        if excess <= 0:
+            break
+        max_lines = max(0, max_lines - 2 * excess)
+        written = _fill_page(template, replace(context, max_lines=max_lines))
+    return written
+
+
+def _count_lines(written: WrittenPage) -> int:
+    return written.body.count("\n") + len(written.claim_ids) + FRAME_LINES
+
+
+def _fill_page(template: PageTemplate, context: PageContext) -> WrittenPage:
     used_tokens = TOKEN_PATTERN.findall("\n".join([template.body, *map(str, template.front.values())]))
     values = {name: TOKEN_RENDERERS[name](context) for name in dict.fromkeys(used_tokens)}
     front = template.fill_front(values)

@@ -83,21 +83,6 @@ def render_claims(context: PageContext, claim_ids: Sequence[str]) -> str:
     return "\n".join(f"- {material.state_claim(claim_id, text)}" for claim_id, text in texts.items())
 
 
-def render_snippets(*snippets: PageSnippet, has_lead: bool = False) -> str:
-    """Render code with its path in the repository.
-
-    The path is given once for consecutive snippets of a file, and not at all if a sentence leads to the code.
-    """
-    blocks: list[str] = []
-    path = ""
-    for snippet in snippets:
-        if snippet.path and snippet.path != path and not has_lead:
-            blocks.append(f"From `{snippet.path}`:")
-        path = snippet.path
-        blocks.append(fence_code(snippet.language, snippet.code))
-    return "\n\n".join(blocks)
-
-
 def strip_markup(title: str) -> str:
     """Remove Markdown markup from a title, for front matter and link texts."""
     return re.sub(r"[`*]", "", title)

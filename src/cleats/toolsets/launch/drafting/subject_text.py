@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cleats.toolsets.launch.drafting import api_overview, document_text, page_context, tasks
+from cleats.toolsets.launch.drafting import api_overview, code_leads, document_text, page_context, tasks
 from cleats.toolsets.launch.drafting.page_context import PageContext, Symbol
 
 MAX_LISTED_NAMES = 4
@@ -78,13 +78,15 @@ def render_subject_code(context: PageContext) -> str:
     if context.subject is None:
         return ""
     material, section = context.material, context.subject.document_section
-    code = page_context.render_snippets(*context.subject.snippets)
+    snippets = context.subject.snippets
+    code = "\n\n".join(code_leads.render_code(material, snippet) for snippet in snippets)
     text = document_text.render_section(material, section) if section else code
+    text = code_leads.add_lead(material, text, snippets, str(section["path"])) if section else text
     return "\n\n".join(filter(None, [text, document_text.render_warnings(material, context.subject.snippets)]))
 
 
 def render_subject_symbols(context: PageContext) -> str:
     if context.subject is None:
         return ""
-    used_symbols = document_text.list_used_symbols(context.material, context.subject.snippets)
+    used_symbols = code_leads.list_used_symbols(context.material, context.subject.snippets)
     return api_overview.render_symbols(context.material, used_symbols, context.max_rows, "What it is")

@@ -1,27 +1,23 @@
-"""The first program and the tasks of a product, in the words and with the code of its repository."""
+"""The tasks of a product, in the words and with the code of its repository."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
-from cleats.toolsets.launch.drafting import api_overview, document_text, page_context
+from cleats.toolsets.launch.drafting import api_overview, code_leads, document_text, first_program, page_context
 from cleats.toolsets.launch.drafting.document_text import Section
 from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
-from cleats.toolsets.launch.drafting.page_context import PageContext
-from cleats.toolsets.launch.drafting.used_names import find_used_names
+from cleats.toolsets.launch.drafting.page_context import LinkedPage, PageContext
 from cleats.toolsets.launch.gates.page_text import is_negated
-from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
 from cleats.toolsets.launch.source.evidence.document_claims import slugify_title
 
-STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
-"""Tags of code for new users, the best first."""
+MAX_GUIDE_LINES = 420
+"""Lines of all tasks from which sections with less code get pages of their own, too."""
 
-MAX_FIRST_PROGRAM_LINES = 30
-"""Lines of a first program at most, if there is any shorter code."""
-
-MIN_OWN_PAGE_SNIPPETS = 6
-"""Pieces of code from which a section of a document gets a page of its own."""
+MIN_OWN_PAGE_SNIPPETS_OF_MANY = 4
+"""Pieces of code from which a section gets a page of its own if there are more tasks than a guide has room for."""
 
 MAX_DOCUMENTED_EXAMPLES = 8
 """Pieces of code from the documentation of names in a guide whose documents have none."""
@@ -29,150 +25,54 @@ MAX_DOCUMENTED_EXAMPLES = 8
 _SHOWN_TOPICS = ("configuration", "troubleshooting", "questions")
 """Topics that a page shows besides the tasks."""
 
-_FAILURE_PATH_PATTERN = re.compile(r"(?:error|exception|fail|invalid)[^/]*$", re.IGNORECASE)
-"""The file of an example that shows how something goes wrong."""
+LOST_CODE_REASON = "Its code does not parse, so that the text has nothing to explain."
 
-_IMPORT_LINE_PATTERN = re.compile(r"\s*(?:import|from|use|using|(?:const|let|var)\b.*\brequire\(|\")")
+_SOURCE_IMPORT_PATTERN = re.compile(r"""(?:from|require\(|import)\s*["']\.\./""")
+"""An import of the source beside it, as programs of the developers have it."""
 
 NO_ROOM_REASON = "The page would be longer than the budget of the run allows."
 
 MIN_TASK_CHARACTERS = 120
-"""Characters of a section at least, with its markers; less is a remark, not the description of a task."""
+"""Characters of a section without code at least, with its markers; less is a remark, not a task."""
 
 LOCATION_CLAIM_PATTERN = re.compile(r"^The (?:repository|readme|documentation) of .* (?:example|code)\b")
 """A claim that only states the location of code."""
 
 
-def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
-    """Choose the simplest public code that covers the main entry point.
-
-    It is short code with which the documents begin, else code with the public name that most of the code uses.
-    Code that needs other packages, or that imports nothing of the product, comes last.
-    """
-    candidates = [item for item in material.snippets if is_compatible_language(item.language, material.language)]
-    usable = [item for item in candidates if page_context.is_short(item)] or candidates[:1]
-    uses = {item.snippet_id: _find_public_names(material, item) for item in usable}
-    counts: dict[str, int] = {}
-    for names in uses.values():
-        for name in names:
-            counts[name] = counts.get(name, 0) + 1
-    public_names = [str(symbol["name"]) for symbol in material.symbols]
-    main_name = max(counts, key=lambda name: counts[name], default="")
-
-    positions = {entry["snippet_id"]: number for number, entry in enumerate(material.catalogue["snippets"])}
-
-    def rank_program(item: PageSnippet) -> tuple[Any, ...]:
-        lines = item.code.count("\n") + 1
-        is_starter_code = bool(set(STARTER_TAGS[:-1]) & set(item.tags))
-        kind = next((number for number, tag in enumerate(("readme", "example", "docs")) if tag in item.tags), 3)
-        return (
-            not uses[item.snippet_id] and "usage" not in item.tags,
-            _is_signature(item, public_names),
-            len(item.dependencies) > 1,
-            bool(_FAILURE_PATH_PATTERN.search(item.path)),
-            not uses[item.snippet_id],
-            lines > MAX_FIRST_PROGRAM_LINES,
-            not is_starter_code,
-            kind > 1,
-            main_name not in uses[item.snippet_id] and not is_starter_code,
-            not _imports_product(material, item),
-            kind,
-            lines < 2,
-            positions[item.snippet_id],
-        )
-
-    return min(usable, key=rank_program, default=None)
-
-
-def _is_signature(snippet: PageSnippet, names: Collection[str]) -> bool:
-    """Return whether code only shows how a public name is declared."""
-    first_line = snippet.code.partition("\n")[0]
-    match = re.match(r"(?:async |export |public |static |pub )*(?:def|class|function|func|fn) (\w+)", first_line)
-    is_indented = all(line[:1] in ("", " ", "\t", ")", "}") for line in snippet.code.split("\n")[1:])
-    return match is not None and is_indented and any(re.split(r"\W+", name)[-1] == match[1] for name in names)
-
-
-def _imports_product(material: LaunchMaterial, snippet: PageSnippet) -> bool:
-    """Return whether code has a line that imports the product, in the way of any of the languages."""
-    names = [name for item in material.facts.get("distribution", ()) for name in item.get("import_names", ())]
-    import_lines = [line for line in snippet.code.split("\n") if _IMPORT_LINE_PATTERN.match(line)]
-    return any(name in line for line in import_lines for name in names)
-
-
-def _find_public_names(material: LaunchMaterial, snippet: PageSnippet) -> frozenset[str]:
-    if material.language == "python":
-        return find_used_names(snippet.code) & frozenset(symbol["name"] for symbol in material.symbols)
-    words = set(re.findall(r"\w+", snippet.code))
-    return frozenset(
-        symbol["name"] for symbol in material.symbols if re.split(r"\W+", symbol["name"].rstrip("!"))[-1] in words
-    )
-
-
-def render_first_program(context: PageContext) -> str:
-    """Render the first program with the text of the section it comes from and the warnings of what it uses."""
-    material = context.material
-    program = choose_first_program(material)
-    if program is None:
-        return ""
-    section, lead_id = _find_program_lead(material, program)
-    lead = document_text.render_section(material, section, shown_ids={lead_id}, with_code=False) if section else ""
-    return "\n\n".join(filter(None, [lead, _render_with_warnings(material, [program], lead)]))
-
-
-def _find_program_lead(material: LaunchMaterial, program: PageSnippet) -> tuple[Section | None, str]:
-    """Return the section that shows the program, and the claim of the sentences directly above it."""
-    for section in document_text.list_sections(material, "task", "introduction", "features", "install"):
-        for above, part in pairwise(section["parts"]):
-            if part.get("snippet_id") == program.snippet_id and above["kind"] == "text":
-                is_stateable = above["claim_id"] in material.claims
-                return (section, above["claim_id"]) if is_stateable else (None, "")
-    return None, ""
-
-
-def find_first_section(material: LaunchMaterial) -> Section | None:
-    """Return the section of the documents that the first program comes from, if it is about getting started."""
-    program = choose_first_program(material)
-    for section in document_text.list_sections(material, "task", "introduction", "features", "install"):
-        snippets = document_text.list_section_snippets(material, section)
-        if program in snippets and len(snippets) <= MIN_OWN_PAGE_SNIPPETS and section["topic"] == "task":
-            return section
-    return None
-
-
-def render_next_steps_code(context: PageContext) -> str:
-    """Render the rest of the section that the first program comes from."""
-    material = context.material
-    section, program = find_first_section(material), choose_first_program(material)
-    if section is None or program is None:
-        return ""
-    excluded_ids = {program.snippet_id, _find_program_lead(material, program)[1]}
-    return document_text.render_section(material, section, excluded_ids=excluded_ids)
-
-
 def list_task_sections(material: LaunchMaterial) -> list[Section]:
     """Return the sections that describe tasks, without the one that the page for beginners shows."""
-    first = find_first_section(material)
+    first = first_program.find_first_section(material)
     return [section for section in document_text.list_sections(material, "task") if section is not first]
 
 
 def has_own_page(material: LaunchMaterial, section: Section) -> bool:
     """Return whether a section has so much code that it gets a page of its own."""
-    return len(document_text.list_section_snippets(material, section)) >= MIN_OWN_PAGE_SNIPPETS
+    least = first_program.MIN_OWN_PAGE_SNIPPETS
+    if _estimate_lines(material) > MAX_GUIDE_LINES:
+        least = MIN_OWN_PAGE_SNIPPETS_OF_MANY
+    return len(document_text.list_section_snippets(material, section)) >= least
+
+
+def _estimate_lines(material: LaunchMaterial) -> int:
+    """Return about how many lines all tasks would take in one guide."""
+    sections = document_text.list_sections(material, "task")
+    snippets = (item for section in sections for item in document_text.list_section_snippets(material, section))
+    return sum(item.code.count("\n") + 4 for item in snippets) + 3 * sum(len(item["parts"]) for item in sections)
 
 
 def render_tasks(context: PageContext) -> str:
     """Render a section for each task of the documents, then for each example that none of them shows."""
-    has_topics = any(document_text.list_sections(context.material, *_SHOWN_TOPICS))
-    fallback = "" if has_topics else _render_features_and_names(context)
-    return "\n\n".join(_split_tasks(context)[0]) or _render_only_task(context) or fallback
+    return "\n\n".join(_split_tasks(context)[0]) or _render_only_task(context)
 
 
 def _render_only_task(context: PageContext) -> str:
     """Render the section of the first program, for a product whose documents describe no other task."""
-    section = find_first_section(context.material)
+    section = first_program.find_first_section(context.material)
     body = document_text.render_section(context.material, section) if section else ""
-    lead = f"From `{section['path']}`:\n\n" if section and body.startswith("```") else ""
-    return f"## {section['title']}\n\n{lead}{body}" if section and body else ""
+    if section is None or not body:
+        return ""
+    snippets = document_text.list_section_snippets(context.material, section)
+    return f"## {section['title']}\n\n{code_leads.add_lead(context.material, body, snippets, section['path'])}"
 
 
 def list_omitted_tasks(context: PageContext) -> dict[str, str]:
@@ -180,57 +80,113 @@ def list_omitted_tasks(context: PageContext) -> dict[str, str]:
     return _split_tasks(context)[1]
 
 
+@dataclass
+class _Guide:
+    """The tasks of a guide as far as there is room, and those that it leaves out, with the reasons."""
+
+    max_lines: int
+    line_count: int
+    shown_ids: set[str]
+    parts: list[str] = field(default_factory=list)
+    omitted: dict[str, str] = field(default_factory=dict)
+
+    def add_task(self, title: str, body: str, heading: str = "##") -> bool:
+        """Add a task; return whether there is room for it."""
+        line_count = document_text.count_lines(body)
+        if self.line_count + line_count > self.max_lines:
+            self.omitted[title] = NO_ROOM_REASON
+            return False
+        self.parts.append(f"{heading} {title}\n\n{body}")
+        self.line_count += line_count
+        return True
+
+
 def _split_tasks(context: PageContext) -> tuple[list[str], dict[str, str]]:
     material = context.material
-    program = choose_first_program(material)
+    program = first_program.choose_first_program(material)
     shown_ids = {program.snippet_id} if program and "getting-started" in context.section else set()
-    child_pages = {page.title: page for page in context.children}
-    parts: list[str] = []
-    omitted: dict[str, str] = {}
     topics = (document_text.render_topic(material, topic, context.max_topic_lines) for topic in _SHOWN_TOPICS)
-    line_count = 80 + sum(map(document_text.count_lines, topics))
-    above: tuple[str, int] | None = None  # the document and the level of the last heading
-    for section in list_task_sections(material):
-        child = child_pages.get(page_context.strip_markup(section["title"]))
-        body = document_text.render_section(material, section, excluded_ids=shown_ids, with_code=child is None)
-        if child is not None:
-            body = "\n\n".join(filter(None, [body.split("\n\n")[0], f"[{child.title}]({child.url}) has the code."]))
-        else:
-            snippets = document_text.list_section_snippets(material, section)
-            body = "\n\n".join(filter(None, [body, document_text.render_warnings(material, snippets)]))
-            shown_ids |= {snippet.snippet_id for snippet in snippets}
-        if len(body) < MIN_TASK_CHARACTERS:
-            continue
-        if body.startswith("```"):
-            body = f"From `{section['path']}`:\n\n{body}"
-        if line_count + document_text.count_lines(body) > context.max_lines:
-            omitted[section["title"]] = NO_ROOM_REASON
-            continue
-        is_below = above is not None and above[0] == section["path"] and section["level"] > above[1]
-        above = above if is_below else (section["path"], section["level"])
-        heading = "###" if is_below else "##"
-        parts.append(f"{heading} {section['title']}\n\n{body}")
-        line_count += document_text.count_lines(body)
-    first = find_first_section(material)
+    guide = _Guide(context.max_lines, 80 + sum(map(document_text.count_lines, topics)), shown_ids)
+    _add_documented_tasks(context, guide)
+    first = first_program.find_first_section(material)
     first_snippets = document_text.list_section_snippets(material, first) if first else []
-    shown_ids |= {item.snippet_id for item in first_snippets}  # on the page for beginners
+    guide.shown_ids |= {item.snippet_id for item in first_snippets}  # on the page for beginners
+    _add_examples(context, guide)
+    if not any("```" in part for part in guide.parts) and (body := _render_documented_code(material, guide.shown_ids)):
+        has_examples = any(part.startswith("## Examples\n") for part in guide.parts)
+        guide.parts.append(f"## {'More examples' if has_examples else 'Examples'}\n\n{body}")
+    return guide.parts, guide.omitted
+
+
+def _add_documented_tasks(context: PageContext, guide: _Guide) -> None:
+    material = context.material
+    child_pages = {page.title: page for page in context.children}
+    first = first_program.find_first_section(material)
+    above: tuple[str, int] | None = None  # the document and the level of the last heading
+    sections = document_text.list_sections(material, "task")
+    for section, following in zip_longest(sections, sections[1:]):
+        if section is first:  # on the page for beginners
+            above = None
+            continue
+        child = child_pages.get(page_context.strip_markup(section["title"]))
+        snippets = document_text.list_section_snippets(material, section)
+        body = _render_task(material, section, child, guide.shown_ids)
+        guide.shown_ids |= {snippet.snippet_id for snippet in snippets}
+        if child is None and _has_lost_code(material, section):
+            guide.omitted[section["title"]] = LOST_CODE_REASON
+            continue
+        is_parent = following is not None and _is_below(following, (section["path"], section["level"]))
+        is_remark = len(body) < MIN_TASK_CHARACTERS and "```" not in body
+        if not body or (is_remark and child is None and not is_parent):
+            continue
+        is_below = _is_below(section, above)
+        if guide.add_task(section["title"], body, "###" if is_below else "##"):
+            above = above if is_below else (section["path"], section["level"])
+
+
+def _render_task(
+    material: LaunchMaterial, section: Section, child: LinkedPage | None, shown_ids: Collection[str]
+) -> str:
+    """Render the section of a task; of one with a page of its own, only the sentences that it begins with."""
+    body = document_text.render_section(material, section, excluded_ids=shown_ids, with_code=child is None)
+    snippets = document_text.list_section_snippets(material, section)
+    if child is None:
+        warnings = document_text.render_warnings(material, snippets)
+        body = "\n\n".join(filter(None, [body, warnings]))
+        return code_leads.add_lead(material, body, snippets, section["path"])
+    first_text = body.partition("\n\n")[0]
+    is_lead = section["parts"][0].get("kind") == "text" and ": <!--" not in first_text
+    return "\n\n".join([*([first_text] if is_lead else []), f"[{child.title}]({child.url}) has the code."])
+
+
+def _add_examples(context: PageContext, guide: _Guide) -> None:
+    """Add the examples that no task shows."""
+    material = context.material
     for workflow in material.workflows:
         snippets = [
             item
             for item in find_workflow_snippets(material, workflow)
-            if item.snippet_id not in shown_ids and page_context.is_short(item) and "example" in item.tags
-            if not material.symbols or "usage" in item.tags or _find_public_names(material, item)
+            if item.snippet_id not in guide.shown_ids and page_context.is_short(item) and "example" in item.tags
+            if not (guide.parts and _SOURCE_IMPORT_PATTERN.search(item.code))
+            if not material.symbols or "usage" in item.tags or first_program.find_public_names(material, item)
         ][:1]
-        body = "\n\n".join(filter(None, [render_lead(context, workflow), _render_with_warnings(material, snippets)]))
-        if snippets and line_count + document_text.count_lines(body) > context.max_lines:
-            omitted[workflow["title"]] = NO_ROOM_REASON
-        elif snippets:
-            shown_ids |= {item.snippet_id for item in snippets}
-            parts.append(f"## {workflow['title']}\n\n{body}")
-            line_count += document_text.count_lines(body)
-    if not any("```" in part for part in parts) and (body := _render_documented_code(material, shown_ids)):
-        parts.append(f"## Examples\n\n{body}")
-    return parts, omitted
+        code = first_program.render_with_warnings(material, snippets)
+        body = "\n\n".join(filter(None, [render_lead(context, workflow), code]))
+        if snippets and guide.add_task(workflow["title"], body):
+            guide.shown_ids |= {item.snippet_id for item in snippets}
+
+
+def _is_below(section: Section, above: tuple[str, int] | None) -> bool:
+    """Return whether the heading of a section is below another one of the same document."""
+    return above is not None and above[0] == section["path"] and section["level"] > above[1]
+
+
+def _has_lost_code(material: LaunchMaterial, section: Section) -> bool:
+    """Return whether a section shows code of the product, none of which a page can show."""
+    languages = {entry["snippet_id"]: entry["language"] for entry in material.catalogue["snippets"]}
+    snippet_ids = [part["snippet_id"] for part in section["parts"] if part["kind"] == "code"]
+    own_ids = [key for key in snippet_ids if languages.get(key) == material.language]
+    return bool(own_ids) and not any(key in material.snippets_by_id for key in snippet_ids)
 
 
 def _render_documented_code(material: LaunchMaterial, shown_ids: Collection[str]) -> str:
@@ -239,34 +195,20 @@ def _render_documented_code(material: LaunchMaterial, shown_ids: Collection[str]
     for item in material.find_snippets(["docstring"], material.language):
         if item.snippet_id in shown_ids or not page_context.is_short(item):
             continue
-        symbols = document_text.list_used_symbols(material, [item]) or [
+        symbols = code_leads.list_used_symbols(material, [item]) or [
             symbol for symbol in material.symbols if slugify_title(re.split(r"\W+", symbol["name"])[-1]) in item.tags
         ]
         leads = [api_overview.render_lead(material, symbol) for symbol in symbols]
         if (lead := next(filter(None, leads), "")) and len(blocks) < MAX_DOCUMENTED_EXAMPLES:
-            blocks.append(f"{lead}\n\n{page_context.fence_code(item.language, item.code)}")
-    return "\n\n".join(dict.fromkeys(blocks))
-
-
-def _render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet], lead: str = "") -> str:
-    if not snippets:
-        return ""
-    code = page_context.render_snippets(*snippets, has_lead=bool(lead))
-    return "\n\n".join(filter(None, [code, document_text.render_warnings(material, snippets)]))
-
-
-def _render_features_and_names(context: PageContext) -> str:
-    """Render the guide of a product without tasks: its features and its names."""
-    material = context.material
-    features = page_context.render_claims(context, material.list_group("key_features")[1 : context.max_items])
-    names = api_overview.render_symbols(material, material.symbols, context.max_items, "What it is")
-    parts = (("What it does", features), ("Names to begin with", names))
-    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
+            is_new_lead = not any(block.startswith(lead) for block in blocks)
+            code = page_context.fence_code(item.language, item.code)
+            blocks.append(f"{lead}\n\n{code}" if is_new_lead else code)
+    return "\n\n".join(blocks)
 
 
 def is_starter(workflow: Mapping[str, Any]) -> bool:
     """Return True if a task is about getting started."""
-    return bool(set(STARTER_TAGS[:-1]) & {str(workflow["workflow_tag"]), *workflow["snippet_tags"]})
+    return bool(set(first_program.STARTER_TAGS[:-1]) & {str(workflow["workflow_tag"]), *workflow["snippet_tags"]})
 
 
 def render_lead(context: PageContext, workflow: Mapping[str, Any]) -> str:

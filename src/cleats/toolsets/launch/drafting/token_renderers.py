@@ -5,6 +5,7 @@ for it. A statement of fact is one line that ends with its claim marker. Sentenc
 describe the page or what the reader can do, never the product.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -13,6 +14,7 @@ from cleats.toolsets.launch.drafting import (
     api_overview,
     command_text,
     document_text,
+    first_program,
     page_context,
     subject_text,
     tasks,
@@ -187,7 +189,9 @@ def _render_about(context: PageContext) -> str:
     excluded_ids = [
         part["claim_id"] for section in sections for part in section["parts"] if part.get("text", part["kind"]) == ""
     ]
-    return document_text.render_statements(material, sections, excluded_ids=excluded_ids)
+    program = first_program.choose_first_program(material)
+    lead_ids = first_program.find_program_lead(material, program)[1] if program else ()
+    return document_text.render_statements(material, sections, excluded_ids=[*excluded_ids, *lead_ids])
 
 
 def _shorten_part(material: LaunchMaterial, part: Mapping[str, Any], intro: str) -> Mapping[str, Any]:
@@ -245,13 +249,22 @@ def _render_requirements(context: PageContext) -> str:
     material = context.material
     claims = page_context.render_claims(context, material.requirements[: context.max_items])
     sections = document_text.list_sections(material, "install")
+    name = re.escape(material.product_name)
+    install_pattern = re.compile(
+        rf"(?i)(?:(?:install|add|download|get|reference)\b[^.]*\b{name}\b"
+        rf"|{name} is available (?:using|via|from|on)\b)[^.]*\.$"
+    )
     excluded_ids = [
         part["claim_id"]
         for section in sections
         for part in section["parts"]
         if "claim_id" in part
         and (text := str(material.claims.get(part["claim_id"], {}).get("claim_text", "")))
-        and (_is_repeated(text, claims) or not _REQUIREMENT_PATTERN.search(text))
+        and (
+            _is_repeated(text, claims)
+            or not _REQUIREMENT_PATTERN.search(text)
+            or install_pattern.match(text)  # the next section does
+        )
     ]
     notes = document_text.render_statements(material, sections, excluded_ids=excluded_ids)
     return "\n\n".join(filter(None, [claims, notes]))
@@ -301,8 +314,8 @@ TOKEN_RENDERERS: Mapping[str, Callable[[PageContext], str]] = {
         context, context.material.facts.get("license", {}).get("claim_id", "")
     ),
     "FORMATS": _render_formats,
-    "FIRST_EXAMPLE": tasks.render_first_program,
-    "MORE_EXAMPLES": tasks.render_next_steps_code,
+    "FIRST_EXAMPLE": first_program.render_first_program,
+    "MORE_EXAMPLES": first_program.render_next_steps_code,
     "WORKFLOWS": tasks.render_tasks,
     "SUBJECT_TITLE": lambda context: context.subject.title if context.subject else "",
     "SUBJECT_LEAD": subject_text.render_subject_lead,

@@ -271,12 +271,20 @@ def list_known_commands(facts: Mapping[str, Any]) -> list[str]:
     return [command for distribution in distributions for command in distribution.get("install_commands", ())]
 
 
+def _iter_extras(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the commands that install the package with an extra which its manifest declares."""
+    extras = facts.get("dependencies", {}).get("optional", {})
+    for command in list_known_commands(facts):
+        if command.startswith("pip install "):
+            yield from (f"{command}[{extra}]" for extra in extras)
+
+
 def find_unknown_commands(code: str, language: str, facts: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     """Yield the install commands in code of a shell that no manifest supports, with their lines in the code."""
-    known_commands = {" ".join(command.split()) for command in list_known_commands(facts)}
+    known_commands = {" ".join(command.split()) for command in (*list_known_commands(facts), *_iter_extras(facts))}
     for number, line in enumerate(code.splitlines() if language in SHELL_LANGUAGES else (), start=1):
         match = INSTALL_COMMAND_PATTERN.match(line)
-        if match and " ".join(match["command"].split()) not in known_commands:
+        if match and re.sub("[\"']", "", " ".join(match["command"].split())) not in known_commands:
             yield number, match["command"]
 
 

@@ -29,6 +29,11 @@ CLAIM_QUOTAS_BY_ROLE: Mapping[str, tuple[int, int]] = {
 }
 """The least and the most claims of a page, by role."""
 
+NO_EVIDENCE_REASON = "the repository has no evidence for its content"
+
+OMITTABLE_ROLES = frozenset({"comprehensive_guide"})
+"""Roles of pages that are left out if the repository describes no task, although the profile lists them."""
+
 _COVERAGE_BY_ROLE = {"comprehensive_guide": "all", "workflow_page": "single", "feature_showcase": "single"}
 
 
@@ -64,13 +69,15 @@ class PagePlanner:
         quotas: dict[str, int] = {}
         entries: list[dict[str, Any]] = []
         chosen_pages: list[DraftablePage] = []
+        omitted_pages: list[dict[str, str]] = []
         for section in config["required_sections"]:
             section_rules = self.site.profile.get_section(section)
             target = page_candidates.estimate_pages(section, len(section_rules.pages), self.material, volume)
             quotas[section] = page_candidates.compute_quota(section_rules, tier, target)
             url_rules = self.site.load_url_rules(section)
             for locale in config["locales"]:
-                pages = self._choose_pages(section, locale, tier, quotas[section])
+                pages, left_out = self._choose_pages(section, locale, tier, quotas[section])
+                omitted_pages += left_out
                 chosen_pages += pages
                 entries += self._iter_entries(pages, url_rules, tier)
         self._reject_collisions(entries)
@@ -89,12 +96,17 @@ class PagePlanner:
             "evidence_volume": volume.as_json(),
             "effective_quotas": quotas,
             "pages": complete_entries,
+            **({"omitted_pages": omitted_pages} if omitted_pages else {}),
         }
 
-    def _choose_pages(self, section: str, locale: str, tier: str, max_pages: int) -> list[DraftablePage]:
+    def _choose_pages(
+        self, section: str, locale: str, tier: str, max_pages: int
+    ) -> tuple[list[DraftablePage], list[dict[str, str]]]:
+        """Return the pages of a section, and those that the repository has nothing for, with the reasons."""
         mandatory_pages = list_mandatory_pages(self.site.profile.get_section(section))
         used_slugs = {mandatory_page.slug for mandatory_page in mandatory_pages}
         missing: list[dict[str, str]] = []
+        omitted: list[dict[str, str]] = []
         pages: list[DraftablePage] = []
         for candidate in [*mandatory_pages, *list_optional_pages(section, self.material)]:
             if len(pages) >= max_pages or (candidate.priority and candidate.slug in used_slugs):
@@ -105,6 +117,8 @@ class PagePlanner:
             if isinstance(page, DraftablePage):
                 pages.append(page)
                 used_slugs.add(candidate.slug)
+            elif candidate.role in OMITTABLE_ROLES and page == NO_EVIDENCE_REASON:
+                omitted.append({"section": section, "slug": candidate.slug, "locale": locale, "reason": page})
             elif candidate.priority == 0:
                 missing.append({"section": section, "slug": candidate.slug, "reason": page})
         if missing:
@@ -115,7 +129,7 @@ class PagePlanner:
                 hint="Add what is missing to the repository, or omit the section.",
                 details={"error_code": "IA_PLANNER_PLAN_INCOMPLETE", "missing": missing},
             )
-        return pages
+        return pages, omitted
 
     def _try_page(self, candidate: PageCandidate, locale: str, tier: str) -> DraftablePage | str:
         """Try to write a page; return the reason if that is impossible."""
@@ -129,7 +143,7 @@ class PagePlanner:
             return f"the profile has no template for it in the language {locale!r}"
         written_page = write_page(template, self._build_context(candidate, tier))
         if not written_page.claim_ids and not written_page.snippet_ids and candidate.role != "toc":
-            return "the repository has no evidence for its content"
+            return NO_EVIDENCE_REASON
         return DraftablePage(candidate, locale, template, written_page)
 
     def _build_context(self, candidate: PageCandidate, tier: str) -> PageContext:

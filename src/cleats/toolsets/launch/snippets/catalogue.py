@@ -203,6 +203,12 @@ def _merge_duplicates(snippets: Iterable[SnippetCandidate]) -> list[SnippetCandi
     return list(snippets_by_id.values())
 
 
+def _rank_starter(snippet: SnippetCandidate) -> tuple[bool, bool, int]:
+    """Rank code for new users: the readme's first, else the shortest example."""
+    is_readme = "readme" in snippet.tags
+    return not is_readme, "example" not in snippet.tags, 0 if is_readme else snippet.code.count("\n")
+
+
 def _add_quickstart_tag(snippets: list[SnippetCandidate], language: str) -> list[SnippetCandidate]:
     """Tag the first snippet that uses the product as quickstart, if no document names one."""
     valid = [
@@ -210,11 +216,19 @@ def _add_quickstart_tag(snippets: list[SnippetCandidate], language: str) -> list
         for item in snippets
         if repository_layout.is_compatible_language(item.language, language) and not item.fault
     ]
-    usable = [item for item in valid if "usage" in item.tags]
+    usable = [item for item in valid if "usage" in item.tags and "docstring" not in item.tags]
     if not usable or any("quickstart" in snippet.tags for snippet in usable):
         return snippets
-    best = min(usable, key=lambda snippet: ("readme" not in snippet.tags, "example" not in snippet.tags))
+    best = min(usable, key=_rank_starter)
     return [replace(item, tags=(*item.tags, "quickstart")) if item is best else item for item in snippets]
+
+
+_LICENCE_HEADER_PATTERN: Final = re.compile(
+    r"\s*(?:/\*(?=(?:(?!\*/).)*(?:[Cc]opyright|[Ll]icen[sc]e))(?:(?!\*/).)*\*/"
+    r"|(?://[^\n]*\n)*?//[^\n]*(?:[Cc]opyright|[Ll]icen[sc]e)[^\n]*\n(?://[^\n]*\n)*)[ \t]*\n?",
+    re.DOTALL,
+)
+"""The comment about the licence that a file begins with; it says nothing about the product."""
 
 
 def _iter_examples(tree: CheckoutTree, facts: Mapping[str, Any], paths: Sequence[str]) -> Iterator[SnippetCandidate]:
@@ -224,7 +238,10 @@ def _iter_examples(tree: CheckoutTree, facts: Mapping[str, Any], paths: Sequence
         language = repository_layout.detect_file_language(path)
         if text and language and text.count("\n") <= MAX_EXAMPLE_LINES and text.strip():
             end = len(text.rstrip("\n").split("\n"))
-            yield SnippetCandidate("example", language, normalize_code(text), path, 1, end, titles.get(path, ""))
+            header = _LICENCE_HEADER_PATTERN.match(text)
+            code = text[header.end() :] if header and text[header.end() :].strip() else text
+            start = 1 + text[: len(text) - len(code.lstrip("\n"))].count("\n")
+            yield SnippetCandidate("example", language, normalize_code(code), path, start, end, titles.get(path, ""))
 
 
 def _iter_fences(

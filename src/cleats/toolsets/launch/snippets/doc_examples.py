@@ -1,4 +1,4 @@
-"""Examples in the documentation of code: test functions of Go, and code in comments of Rust, JavaScript and C#.
+"""Examples in the documentation of code: test functions of Go, and code in comments of other languages.
 
 Each language has a place for examples that its tools check or show. Lines that the tools of a language hide
 (Rust's `# use ...`) are left out.
@@ -37,6 +37,10 @@ _RUST_INFO_WORDS: Final = frozenset({"rust", "no_run", "should_panic", "edition2
 _SCRIPT_BLOCK_PATTERN: Final = re.compile(r"/\*\*.*?\*/", re.DOTALL)
 _SCRIPT_EXAMPLE_PATTERN: Final = re.compile(r"^@example\b[^\n]*\n(?P<body>.*?)(?=^@\w|\Z)", re.MULTILINE | re.DOTALL)
 _SCRIPT_CODE_PATTERN: Final = re.compile(r"```(?:js|ts|javascript|typescript|jsx|tsx)?\n(?P<body>.*?)```", re.DOTALL)
+_JAVA_CODE_PATTERN: Final = re.compile(
+    r"<pre>\s*(?:<code>)?\s*(?:\{@code[ \n](?P<code>.*?)\}|(?P<plain>.*?))\s*(?:</code>)?\s*</pre>",
+    re.DOTALL,
+)
 _CSHARP_BLOCK_PATTERN: Final = re.compile(r"(?:^[ \t]*///[^\n]*\n)+", re.MULTILINE)
 _CSHARP_CODE_PATTERN: Final = re.compile(r"<code(?:\s[^>]*)?>(?P<body>.*?)</code>", re.DOTALL)
 
@@ -106,6 +110,20 @@ def _find_csharp_examples(path: str, text: str) -> Iterator[DocExample]:
             yield DocExample(f"{code}\n", path, start, start + match["body"].count("\n"), "")
 
 
+def _find_java_examples(path: str, text: str) -> Iterator[DocExample]:
+    for block in _SCRIPT_BLOCK_PATTERN.finditer(text):
+        first_line = text.count("\n", 0, block.start()) + 1
+        inner = "\n".join(re.sub(r"^\s*\* ?", "", line) for line in block[0][3:-2].split("\n"))
+        for match in _JAVA_CODE_PATTERN.finditer(inner):
+            code = match["code"] or match["plain"] or ""
+            if match["plain"] is not None:
+                code = re.sub(r"</?[a-z]+>|\{@\w+ ([^{}]*)\}", r"\1", code)
+                code = code.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").replace("&quot;", '"')
+            start = first_line + inner.count("\n", 0, match.start())
+            end = first_line + inner.count("\n", 0, match.end())
+            yield DocExample(f"{dedent(code.strip(chr(10)))}\n", path, start, end, "")
+
+
 def _locate(path: str, text: str, match: re.Match[str], code: str, title: str) -> DocExample:
     start = text.count("\n", 0, match.start("body")) + 1
     return DocExample(code, path, start, start + max(0, match["body"].rstrip("\n").count("\n")), title)
@@ -113,6 +131,7 @@ def _locate(path: str, text: str, match: re.Match[str], code: str, title: str) -
 
 _FINDERS: Final[dict[str, Callable[[str, str], Iterator[DocExample]]]] = {
     "go": _find_go_examples,
+    "java": _find_java_examples,
     "rust": _find_rust_examples,
     "csharp": _find_csharp_examples,
     **dict.fromkeys(("javascript", "typescript"), _find_script_examples),

@@ -102,7 +102,12 @@ def _format_note(text: str) -> str:
     return f"{note[:1].upper()}{note[1:]}" if first_word.isalpha() else note
 
 
+_URL_PATTERN: Final = re.compile(r"\s*\([^()<]*<https?://[^>\s]+>\)|\s*<https?://[^>\s]+>")
+_MARKDOWN_LINK_PATTERN: Final = re.compile(r"\[([^\[\]]+)\]\((?:https?://|#|\.{0,2}/)[^()\s]*\)")
+
+
 def _strip_doc_markup(text: str) -> str:
+    text = _URL_PATTERN.sub("", _MARKDOWN_LINK_PATTERN.sub(r"\1", text))
     with_literals = re.sub(r"(?<![\w*`])\*([A-Za-z_]\w*)\*(?![\w*])", r"``\1``", text)
     plain = documents.strip_inline_markup(with_literals)
     return _SHOUT_PATTERN.sub(lambda match: "" if "(" in match[0] else ".", plain)

@@ -97,6 +97,6 @@ def _list_variables(path: str, text: str, known: set[str]) -> Iterator[Declarati
 def _clean_doc(doc: str, name: str) -> str:
     """Remove the name with which Go documentation begins: `Parse decodes s` becomes `Decodes s`."""
     text = _LINK_PATTERN.sub(r"`\1`", doc)
-    opening = re.match(rf"(?:(?:A|An|The)\s+)?{re.escape(name)}\s+(?=[a-z])(?:is\s+(?=(?:a|an|the)\s))?", text)
+    opening = re.match(rf"(?:(?:A|An|The)\s+)?{re.escape(name)}\s+(?=[a-z])(?:(?:is|are|was)\s+(?!not\b))?", text)
     rest = text[opening.end() :] if opening else text
     return rest[:1].upper() + rest[1:]

@@ -59,18 +59,44 @@ _DESCRIPTION_PATTERN: Final = re.compile(r"@description\s+(.+?)(?=\n\s*\n|\n\s*@
 _DIRECTIVE_PATTERN: Final = re.compile(r"\s*(?:eslint|oxlint|tslint|@ts-|istanbul|c8|v8|biome|prettier)[-\w]*\b")
 _TAG_PATTERN: Final = re.compile(r"^\s*@\w+", re.MULTILINE)
 _PROPERTY_PATTERN: Final = re.compile(r"(?:readonly\s+)?([A-Za-z_$][\w$]*)\??\s*:")
+_VARIABLE_PATTERN: Final = re.compile(
+    r"^(?:export\s+)?(?:declare\s+)?(?:const|let|var)\s+(?P<name>[A-Za-z_$][\w$]*)\b", re.MULTILINE
+)
+_EXPORTED_VARIABLE_PATTERN: Final = re.compile(
+    r"^export\s+(?:declare\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)\b", re.MULTILINE
+)
+_DOC_ABOVE_PATTERN: Final = re.compile(r"/\*\*(?P<doc>(?:(?!\*/).)*)\*/[ \t]*\n\Z", re.DOTALL)
+_REMARK_PATTERN: Final = re.compile(r"^[ \t]*(?:TODO|FIXME|XXX|HACK)\b[^\n]*\n?", re.MULTILINE)
+"""A remark of developers to themselves."""
+
+_DEPRECATION_PATTERN: Final = re.compile(r"^\s*@deprecated\s+(?P<text>[A-Z][^\n]*)", re.MULTILINE)
 _CLASS_MEMBER_KINDS: Final = ("method", "property")
 
 
 def read_surface(tree: CheckoutTree, manifest: PackageManifest) -> ApiSurface:
-    """Return the names that the first entry file with exports offers."""
+    """Return the names that the first entry file with exports offers, then those of the other paths to import."""
     package = manifest.name.value if manifest.name else ""
-    for entry in manifest.entry_files:
-        reader = _PackageReader(tree, package)
-        symbols = reader.list_symbols(entry)
-        if symbols:
-            return ApiSurface(tuple(symbols), ((package, entry),))
-    return ApiSurface((), tuple((package, entry) for entry in manifest.entry_files[:1]))
+    entry, symbols = _read_first_entry(tree, package, manifest.entry_files)
+    modules = [(package, entry)] if entry else []
+    by_name = {symbol.name: symbol for symbol in symbols}
+    places = {(symbol.path, symbol.line) for symbol in symbols}
+    for subpath in manifest.subpaths:
+        module = f"{package}/{subpath.name}"
+        entry, symbols = _read_first_entry(tree, module, subpath.entry_files)
+        new_symbols = [item for item in symbols if item.name not in by_name and (item.path, item.line) not in places]
+        if new_symbols:
+            modules.append((module, entry))
+            by_name |= {symbol.name: symbol for symbol in new_symbols}
+            places |= {(symbol.path, symbol.line) for symbol in new_symbols}
+    return ApiSurface(tuple(by_name.values()), tuple(modules))
+
+
+def _read_first_entry(tree: CheckoutTree, package: str, entry_files: tuple[str, ...]) -> tuple[str, list[Symbol]]:
+    """Return the first file with exports and its names; the first file without names if none has exports."""
+    for entry in entry_files:
+        if symbols := _PackageReader(tree, package).list_symbols(entry):
+            return entry, symbols
+    return next(iter(entry_files), ""), []
 
 
 @dataclass
@@ -124,6 +150,7 @@ class _PackageReader:
         for declaration in self.files[path].declarations if path in self.files else ():
             if not declaration.owner and "export" in declaration.modifiers:
                 yield ("default" if "default" in declaration.modifiers else declaration.own_name), declaration
+        yield from self._iter_exported_variables(path, code)
         aliases = [(name, "default") for name in _DEFAULT_PATTERN.findall(code)]
         for text in (*_EXPORT_LIST_PATTERN.findall(code), *_COMMONJS_LIST_PATTERN.findall(code)):
             aliases += _read_names(text)
@@ -140,6 +167,13 @@ class _PackageReader:
                 yield from ((name, item) for name, item in reversed(inner.items()) if name != "default")
             else:
                 yield from ((alias, inner[name]) for name, alias in _read_names(match["what"]) if name in inner)
+
+    def _iter_exported_variables(self, path: str, code: str) -> Iterator[tuple[str, Declaration]]:
+        """Yield the exported variables that the analysis does not list."""
+        listed = {item.own_name for item in (self.files[path].declarations if path in self.files else ())}
+        for name in _EXPORTED_VARIABLE_PATTERN.findall(code):
+            if name not in listed and (variable := self._find_variable(path, name)):
+                yield name, variable
 
     def find_declaration(self, path: str, name: str, hops: int) -> Declaration | None:
         """Return the declaration of a name in a file, or in the file that it is imported from."""
@@ -162,11 +196,17 @@ class _PackageReader:
     def _find_variable(self, path: str, name: str) -> Declaration | None:
         """Return a variable that the analysis does not list because its value is neither a function nor a literal."""
         text = self.tree.read_text(path) or ""
-        match = re.search(rf"^(?:export\s+)?(?:const|let|var)\s+{re.escape(name)}\b", text, re.MULTILINE)
+        match = next((item for item in _VARIABLE_PATTERN.finditer(text) if item["name"] == name), None)
         if match is None:
             return None
         line = text.count("\n", 0, match.start()) + 1
-        return Declaration("constant", name, path, line, line, name, [], "", line, "public", [], [])
+        above = _DOC_ABOVE_PATTERN.search(text, 0, match.start())
+        doc = "\n".join(map(_strip_comment_sign, above["doc"].split("\n"))) if above else ""
+        doc_line = line
+        if above and doc.strip():
+            blank_lines = len(doc) - len(doc.lstrip("\n"))
+            doc_line = text.count("\n", 0, above.start("doc")) + 1 + doc[:blank_lines].count("\n")
+        return Declaration("constant", name, path, line, line, name, [], doc.strip("\n"), doc_line, "public", [], [])
 
     def _list_properties(self, owner: Declaration, known_names: set[str]) -> list[Declaration]:
         """Return the properties in the body of a type, which the analysis lists only if their value is a function."""
@@ -179,7 +219,7 @@ class _PackageReader:
             text = line.strip()
             if in_comment or text.startswith("/**"):
                 doc_lines, doc_line = (doc_lines, doc_line) if in_comment else ([], number)
-                doc_lines.append(text.removeprefix("/**").removesuffix("*/").removeprefix("* ").strip("* "))
+                doc_lines.append(_strip_comment_sign(text.removeprefix("/**").removesuffix("*/")))
                 in_comment = "*/" not in text
                 continue
             match = _PROPERTY_PATTERN.match(text) if depth == 1 and not open_calls else None
@@ -256,10 +296,17 @@ def _resolve_import(tree: CheckoutTree, path: str, source: str) -> str:
     return next((candidate for candidate in (base, *candidates) if candidate in tree.path_set), "")
 
 
+def _strip_comment_sign(line: str) -> str:
+    """Return a line of a comment without the star that it may begin with."""
+    return re.sub(r"^\*(?: |$)", "", line.strip()).strip()
+
+
 def clean_doc(doc: str, _name: str) -> str:
-    """Return the description of a JSDoc comment, with links as code."""
+    """Return the description of a JSDoc comment, with links as code; without one, what to use instead."""
+    doc = _REMARK_PATTERN.sub("", doc)
     if _DIRECTIVE_PATTERN.match(doc) or doc[:1].islower():  # a remark between developers, not documentation
         return ""
     description = _DESCRIPTION_PATTERN.search(doc)
     text = description[1] if description else _TAG_PATTERN.split(_NAMING_TAG_PATTERN.sub("", doc), maxsplit=1)[0]
-    return _LINK_PATTERN.sub(r"`\1`", text).strip()
+    deprecation = _DEPRECATION_PATTERN.search(doc) if not text.strip() else None
+    return _LINK_PATTERN.sub(r"`\1`", deprecation["text"] if deprecation else text).strip()

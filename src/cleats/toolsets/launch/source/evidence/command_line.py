@@ -65,7 +65,21 @@ def _find_module(tree: CheckoutTree, target: str, module_paths: list[str]) -> st
     folders = {path.rpartition("/")[0].removesuffix(name.partition(".")[0]) for path in module_paths}
     endings = (f"{parts}.py", f"{parts}/__init__.py")
     candidates = [f"{folder}{ending}" for folder in sorted({"", "src/", *folders}) for ending in endings]
-    return next((path for path in candidates if path in tree.path_set), "")
+    path = next((path for path in candidates if path in tree.path_set), "")
+    return _follow_import(tree, path, target.partition(":")[2].strip())
+
+
+def _follow_import(tree: CheckoutTree, path: str, function: str) -> str:
+    """Return the file that defines the function of a command, which `__main__.py` often only imports."""
+    module = parse_python(tree.read_text(path)) if path and function else None
+    for node in module.body if module else ():
+        if not isinstance(node, ast.ImportFrom) or node.level != 1 or node.module is None:
+            continue
+        if any((alias.asname or alias.name) == function for alias in node.names):
+            folder = path.rpartition("/")[0]
+            source = f"{folder}/{node.module.replace('.', '/')}.py".removeprefix("/")
+            return source if source in tree.path_set else path
+    return path
 
 
 def _iter_arguments(tree: CheckoutTree, path: str) -> Iterator[CommandArgument]:
@@ -139,7 +153,8 @@ def _get_method(call: ast.Call) -> str:
 
 
 def _list_names(call: ast.Call) -> list[str]:
-    return [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
+    return [item.value for item in values if isinstance(item, ast.Constant) and isinstance(item.value, str)]
 
 
 def _read_help(call: ast.Call) -> str:

@@ -148,7 +148,7 @@ def clean_title(text: str) -> str:
     Return "" for one that is a question, an exclamation or code, or uses a script that is not
     Latin.
     """
-    text = re.sub(r"^[\d.]+\s+", "", text).replace("`", "")
+    text = re.sub(r"^(?:\d+\.(?:\d+\.?)*|\d{1,2})\s+(?!and |or )", "", text).replace("`", "")
     text = re.sub(r"^[^\w`.]+|[^\w`)+#]+$", "", text)
     unusual = re.search(r"[^\w`'()+#./,& -]|(?![\u0000-\u024f])\w", text)
     return text if re.search(r"[A-Za-z]{2}", text) and len(text) <= 80 and not unusual else ""
@@ -288,7 +288,7 @@ def _make_title(path: str) -> str:
     pure_path = PurePosixPath(path)
     stem = pure_path.parent.name if pure_path.stem.lower() in _MAIN_STEMS else pure_path.stem
     stem = re.sub(r"^\d+[-_. ]+", "", stem)
-    words = re.sub(r"[-_.]+|(?<=[a-z])(?=[A-Z])", " ", stem).split()
+    words = re.sub(r"[-_.]+|(?<=[a-z0-9])(?=[A-Z])", " ", stem).split()
     lowered = [word.lower() if word.lower() in _LOWERCASE_WORDS or word.istitle() else word for word in words[1:]]
     return " ".join([*(word[:1].upper() + word[1:] for word in words[:1]), *lowered])
 

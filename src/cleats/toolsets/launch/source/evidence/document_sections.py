@@ -15,7 +15,7 @@ from typing import Any, Final
 from cleats.toolsets.launch.source.evidence.document_claims import clean_title, detect_block_language, slugify_title
 from cleats.toolsets.launch.source.evidence.ledger import Citation, ClaimLedger
 from cleats.toolsets.launch.source.text import code_blocks, english
-from cleats.toolsets.launch.source.text.documents import Block
+from cleats.toolsets.launch.source.text.documents import NOTE_KINDS, Block
 from cleats.toolsets.launch.source.text.sentences import ProductSubject, has_product_subject, strip_merits
 
 _TOPICS: Final = "command_line task unrelated questions troubleshooting install configuration limits features"
@@ -38,6 +38,8 @@ _DOCUMENT_WORD_PATTERN: Final = re.compile(r"\s+(?:documentation|docs|manual|use
 
 _QUOTATION_PATTERN: Final = re.compile('[\u2018\u201c"]([^\u2018\u2019\u201c\u201d"]+)[\u2019\u201d"]')
 _PICTOGRAM_PATTERN: Final = re.compile("^[\u2600-\u27bf\ufe0f\U0001f300-\U0001faff\\s]+")
+_OPENING_PATTERN: Final = re.compile(r"introduction|about|synopsis|description", re.IGNORECASE)
+_WELCOME_PATTERN: Final = re.compile(r"welcome to\b", re.IGNORECASE)
 _WHAT_IS_PATTERN: Final = re.compile(r"(?:what is|about) (.+?)\??", re.IGNORECASE)
 _PROJECT_PATTERN: Final = english.load_pattern("project_section")
 _MERIT_PATTERN: Final = english.load_expression("merit")
@@ -46,11 +48,16 @@ _MERIT_PATTERN: Final = english.load_expression("merit")
 _SIGNATURE_PATTERN: Final = re.compile(r"\w\(|^\w+(?:\.\w+)+$")
 """A heading that is a call or the name of a member."""
 
-_TRAILING_CODE_PATTERN: Final = re.compile(r"(?<=[a-z])(?<!\bof)(?<!\bwith)(?<!\busing)(?<!\bto)(?: +`[^`]*`)+$")
+_TRAILING_CODE_PATTERN: Final = re.compile(
+    r"(?<=[a-z])(?<!\bof)(?<!\bwith)(?<!\busing)(?<!\bto)(?<!\band)(?<!\bor)(?<!\bin)(?<!\bfor)(?: +`[^`]*`)+$"
+)
 """Code that a heading shows as an example of what it names."""
 
 MIN_LEAD_WORDS: Final = 3
 """Words of a sentence that leads to a list."""
+
+MIN_CAPTION_WORDS: Final = 2
+"""Words of a caption above code; a single word is a label, such as `JavaScript`."""
 
 MAX_SECTIONS: Final = 60
 """Sections read at most; more would be a book, which the repository already has."""
@@ -102,7 +109,8 @@ class SectionReader:
     ledger: ClaimLedger
     subject: ProductSubject
     sections: dict[str, DocumentSection] = field(default_factory=dict)
-    claimed_texts: set[str] = field(default_factory=set)
+    claimed_texts: dict[str, str] = field(default_factory=dict)
+    """The texts that are claimed, with the document of each."""
     praises_product: bool = True
     """True in an introduction and in a list of features, where a merit is a promise and not an explanation."""
 
@@ -110,21 +118,38 @@ class SectionReader:
         """Add the sections of a document."""
         section: DocumentSection | None = None
         lead = ""
-        for kind, group in groupby(blocks, key=lambda block: block.kind):
-            run = list(group)
+        lost_lead = False
+        groups = [list(group) for _, group in groupby(self._add_title(list(blocks)), key=lambda block: block.kind)]
+        for number, run in enumerate(groups):
+            kind = run[0].kind
+            leads_to_code = number + 1 < len(groups) and groups[number + 1][0].kind == "code"
             for block in run:
                 if kind == "heading":
                     section = self._open_section(block)
                 elif section is None and not self.sections:
                     section = self._open_section(replace(block, text=self.subject.name, section=()))
             if section is None or kind == "heading":
-                lead = ""
+                lead, lost_lead = "", False
                 continue
             shown = run if kind != "item" or self._is_whole_list(run, lead) else []
+            if kind == "code" and lost_lead and any(part.kind == "code" for part in section.parts):
+                shown = []  # nothing says what it is for
+            part_count = len(section.parts)
             for block in shown:
                 if len(section.parts) < MAX_SECTION_PARTS:
-                    section.parts.extend(self._read_parts(block))
+                    section.parts.extend(self._read_parts(block, leads_to_code=leads_to_code and block is run[-1]))
             lead = run[-1].text if kind == "paragraph" else ""
+            is_lost = len(section.parts) == part_count and len(run[-1].text.split()) >= MIN_LEAD_WORDS
+            lost_lead = kind == "paragraph" and is_lost
+
+    def _add_title(self, blocks: list[Block]) -> list[Block]:
+        """Return the blocks of a document below one title, which an image may stand for."""
+        titles = [block for block in blocks if block.kind == "heading" and not block.section]
+        if len(titles) < 2:
+            return blocks
+        is_titled = self.subject.name.lower() in titles[0].text.lower()
+        title, start = (titles[0].text, titles[1].line) if is_titled else (self.subject.name, 0)
+        return [replace(block, section=(title, *block.section)) if block.line >= start else block for block in blocks]
 
     def drop_sections_without_code(self, path: str) -> None:
         """Drop the sections of a document that show no code; only a guide is read for its text alone."""
@@ -174,7 +199,10 @@ class SectionReader:
         return section
 
     def _find_topic(self, title: str, above: tuple[str, ...], level: int) -> str:
-        if level == 0 and not any(section.parts for section in self.sections.values()):
+        is_opening = level == 0 or (level == 1 and bool(_OPENING_PATTERN.fullmatch(title)))
+        if _WELCOME_PATTERN.match(title) and self.subject.name.lower() in title.lower():
+            return "introduction"
+        if is_opening and not any(section.parts for section in self.sections.values()):
             return "introduction"
         # The heading itself decides, then those above it, not the title.
         for depth, heading in zip(range(max(level, 1), 0, -1), (title, *above[:0:-1]), strict=False):
@@ -190,8 +218,9 @@ class SectionReader:
     def _is_whole_list(self, items: list[Block], lead: str) -> bool:
         """Return whether a list still says what its author means without the items that are left out."""
         texts = [next(iter(self._select_text(item)), "") if self._has_text(item) else "" for item in items]
+        path = items[0].path
         lost_count = texts.count("")
-        if len(items) > 1 and all(text in self.claimed_texts for text in texts):
+        if len(items) > 1 and all(self.claimed_texts.get(text, path) != path for text in texts):
             return False  # another document has the same list
         if lost_count * 2 > len(items):
             return False
@@ -208,7 +237,7 @@ class SectionReader:
     def _has_text(self, block: Block) -> bool:
         return bool(block.text) and not block.html and not block.only_link
 
-    def _read_parts(self, block: Block) -> Iterator[SectionPart]:
+    def _read_parts(self, block: Block, *, leads_to_code: bool = False) -> Iterator[SectionPart]:
         if block.kind == "code":
             language, code = read_code(block)
             if code.strip() and not (language == "shell" and _DEVELOPER_COMMAND_PATTERN.search(code)):
@@ -219,13 +248,16 @@ class SectionReader:
                 kind = "header" if block.lead == "header" else "row"
                 yield SectionPart(kind, self._claim(block.text, block))
         elif self._has_text(block):
-            for text in self._select_text(block):
+            for text in self._select_text(block, leads_to_code=leads_to_code):
                 label = block.lead if block.lead and (block.kind == "item" or _is_note(block)) else ""
                 kind = "item" if block.kind == "item" else "note" if _is_note(block) else "text"
                 yield SectionPart(kind, self._claim(text, block), label, max(0, block.depth - 1))
 
-    def _select_text(self, block: Block) -> list[str]:
-        """Return the text of a block in at most two pieces: its sentences, and one that leads to what follows."""
+    def _select_text(self, block: Block, *, leads_to_code: bool = False) -> list[str]:
+        """Return the text of a block in at most two pieces: its sentences, and one that leads to what follows.
+
+        A caption above code leads to it.
+        """
         if block.kind == "item":
             text = re.sub(r"[,;]$", "", block.text).strip()
             is_whole = text.endswith((".", "?", ":"))
@@ -233,15 +265,20 @@ class SectionReader:
         else:
             text = _PICTOGRAM_PATTERN.sub("", block.text)
             sentences = [english.address_reader(item) for item in english.split_sentences(text)]
+            if _is_note(block):
+                sentences = [re.sub(r"!+$", ".", item) for item in sentences]
+            elif leads_to_code and sentences:
+                sentences[-1] = _format_lead(sentences[-1])
             if sentences and not sentences[-1].endswith((".", "?", ":", "!")):
                 return []  # a caption or a label, not a sentence
         kept: list[str] = []
         was_dropped = False
         for sentence in sentences:
             refers_to_lost = was_dropped and REFERRING_START_PATTERN.match(sentence)
-            is_usable = self._is_usable(sentence, is_item=block.kind == "item")
+            is_usable = self._is_usable(sentence, is_item=block.kind == "item", is_note=_is_note(block))
             text = sentence if is_usable else strip_merits(sentence) if self.praises_product else ""
-            was_dropped = bool(refers_to_lost) or not (text and self._is_usable(text, is_item=block.kind == "item"))
+            is_usable = is_usable or bool(text and self._is_usable(text, is_item=block.kind == "item"))
+            was_dropped = bool(refers_to_lost) or not is_usable
             if not was_dropped:
                 kept.append(text)
         leads = kept[-1:] if kept and kept[-1].endswith(":") and block.kind != "item" else []
@@ -250,9 +287,11 @@ class SectionReader:
         # An item is part of its list, which another list may share it with.
         return [text for text in texts if block.kind == "item" or text not in self.claimed_texts]
 
-    def _is_usable(self, sentence: str, *, is_item: bool) -> bool:
+    def _is_usable(self, sentence: str, *, is_item: bool, is_note: bool = False) -> bool:
         ending = "." if is_item and not sentence.endswith((".", "?", ":")) else ""
-        if english.is_promise(sentence) or not english.is_quotable(f"{sentence}{ending}", is_item=is_item):
+        if (english.is_promise(sentence) and not is_note) or not english.is_quotable(
+            f"{sentence}{ending}", is_item=is_item
+        ):
             return False
         if _WARNING_PATTERN.search(sentence):
             return True
@@ -264,7 +303,7 @@ class SectionReader:
         return english.is_unproven(sentence) and (self.praises_product or is_about_product)
 
     def _claim(self, text: str, block: Block) -> str:
-        self.claimed_texts.add(text)
+        self.claimed_texts.setdefault(text, block.path)
         is_readme = "/" not in block.path
         citation = Citation.of_block(block, "readme_technical" if is_readme else "implementation_doc")
         # A warning or an explanation is quoted as it is written, so nothing is inferred.
@@ -308,4 +347,11 @@ def read_sections(
 
 
 def _is_note(block: Block) -> bool:
-    return block.lead.lower() in ("note", "warning", "important", "caution", "tip", "danger")
+    return block.lead.lower() in NOTE_KINDS
+
+
+def _format_lead(sentence: str) -> str:
+    """Return a caption above code as a sentence that leads to it."""
+    is_caption = len(sentence.split()) >= MIN_CAPTION_WORDS and re.search(r"[\w`)\]]$", sentence)
+    text = f"{sentence}:" if is_caption else sentence
+    return f"{text[:1].upper()}{text[1:]}" if text.partition(" ")[0].isalpha() else text

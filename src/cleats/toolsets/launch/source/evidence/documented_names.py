@@ -1,7 +1,7 @@
 """Purposes of public names from the documents of a repository, for names that the source leaves undocumented.
 
 A document describes a name in a list item that begins with a call (`valid(v)`: Return the parsed version), or
-in the first sentence below a heading that is a call or a member (`limit.activeCount`).
+in the first sentence below a heading that is a call or a member (`limit.activeCount`), or, in a reference, the name.
 """
 
 import re
@@ -20,6 +20,11 @@ _OPEN_END_PATTERN: Final = re.compile(r",? (?:e\.g|i\.e|for example)\.?:?$")
 _HEADING_PATTERN: Final = re.compile(
     r"`?(?:[\w$]+\.)*(?P<name>[\w$]+)\([^`]*\)`?(?: .*)?|`?[\w$]+\.(?P<member>[\w$]+)`?"
 )
+
+
+_NAME_HEADING_PATTERN: Final = re.compile(r"`?(?P<name>[A-Za-z_$][\w$]*)`?")
+_REFERENCE_PATTERN: Final = re.compile(r"\b(?:api|reference|methods|functions|properties|exports)\b", re.IGNORECASE)
+"""A heading above headings that are names."""
 
 
 def add_documented_purposes(surface: ApiSurface, documents: Iterable[list[Block]]) -> ApiSurface:
@@ -46,7 +51,7 @@ def _read_purposes(documents: Iterable[list[Block]]) -> dict[str, tuple[str, Blo
         for block in blocks:
             if block.kind == "heading":
                 match = _HEADING_PATTERN.fullmatch(block.text)
-                heading = (match["name"] or match["member"]) if match else ""
+                heading = (match["name"] or match["member"]) if match else _find_heading_name(block)
                 continue
             item = _ITEM_PATTERN.match(block.text) if block.kind == "item" else None
             name = item["name"] if item else heading if block.kind == "paragraph" else ""
@@ -57,6 +62,12 @@ def _read_purposes(documents: Iterable[list[Block]]) -> dict[str, tuple[str, Blo
                 purposes.setdefault(name, (usable, block))
             heading = "" if block.kind == "paragraph" else heading
     return purposes
+
+
+def _find_heading_name(block: Block) -> str:
+    """Return the heading if it is a word in a reference, where it is the name that it describes."""
+    match = _NAME_HEADING_PATTERN.fullmatch(block.text)
+    return match["name"] if match and any(map(_REFERENCE_PATTERN.search, block.section)) else ""
 
 
 def _strip_owner(name: str) -> str:

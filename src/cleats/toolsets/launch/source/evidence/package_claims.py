@@ -77,7 +77,7 @@ class PackageClaimWriter:
             return ""
         if self.manifest.ecosystem == "nuget":
             frameworks = [f"`{framework}`" for framework in requirement.value.split(";") if framework]
-            text = f"{self.product} targets {_join_words(frameworks)}."
+            text = f"{self.product} targets {english.join_words(frameworks)}."
         elif self.manifest.ecosystem == "source":
             text = f"{self.product} is built with {requirement.value}."
         elif plain := re.fullmatch(r">=\s*v?([\d.]+)", requirement.value):
@@ -109,7 +109,7 @@ class PackageClaimWriter:
         if not 0 < len(unconditional) <= 12:
             return ""
         names = dict.fromkeys(f"`{self.strip_requirement(requirement)}`" for requirement in unconditional)
-        text = f"{self.product} depends on {_join_words(list(names))} at run time."
+        text = f"{self.product} depends on {english.join_words(list(names))} at run time."
         return self._add_note(text, [cite_value(dependency) for dependency in dependencies])
 
     def claim_imports(self, names: list[LocatedValue]) -> None:
@@ -117,7 +117,7 @@ class PackageClaimWriter:
         if not names:
             return
         if template := _ECOSYSTEMS.get(self.manifest.ecosystem, {}).get("import"):
-            import_list = _join_words([f"`{value.value}`" for value in names], "or")
+            import_list = english.join_words([f"`{value.value}`" for value in names], "or")
             text = template.format(product=self.product, names=import_list, first=names[0].value)
             citations = [cite_value(value) for value in (*names, self.manifest.name) if value]
             self.ledger.add(text, "api", citations, group="quickstart_steps")
@@ -203,12 +203,6 @@ def find_licence(tree: CheckoutTree, manifest: PackageManifest | None) -> tuple[
     if not spdx:
         return (Licence("", files[0]) if files else None), []
     return Licence(spdx, files[0] if files else ""), citations
-
-
-def _join_words(parts: list[str], conjunction: str = "and") -> str:
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
 def _find_format_mentions(

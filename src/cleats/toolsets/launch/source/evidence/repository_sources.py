@@ -1,6 +1,7 @@
 """Everything in a repository that the facts are built from, read once."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,6 +40,9 @@ _UNRELATED_PATH_PATTERN: Final = re.compile(
     re.IGNORECASE,
 )
 """Documents that are about the project or its API, not about how to use it."""
+
+MIN_SPELLED_NAMES = 3
+"""Times that documents spell the name of the product in the same way, from which that is its name."""
 
 MIN_TITLE_LETTERS: Final = 4
 """Letters from which the title in a manifest is recognised in the name of its package."""
@@ -155,13 +159,14 @@ class RepositorySources:
         title = next((block.text for block in heads), "")
         short_name = _shorten_package_name(package, self.manifest.ecosystem if self.manifest else "")
         declared_title = self.manifest.title.value if self.manifest and self.manifest.title else ""
-        name = str(self.config.get("product_name") or "") or _choose_name(title, short_name, declared_title)
+        texts = [block.text for blocks in self.blocks.values() for block in blocks if block.kind == "paragraph"]
+        chosen = _choose_name(title, short_name, declared_title)
+        name = str(self.config.get("product_name") or "") or _find_spelling(chosen, texts)
         names = [name, package, short_name, *imports]
         # A heading that names the product: `python-tabulate`, but not `Quick start`.
         letters, own_letters = _strip_to_letters(title), filter(None, map(_strip_to_letters, names))
         if len(letters) < 40 and any(own in letters or letters in own for own in own_letters):
             names.append(title)
-        texts = [block.text for blocks in self.blocks.values() for block in blocks if block.kind == "paragraph"]
         aliases = frozenset(alias.lower() for alias in names if alias)
         return ProductSubject(name, aliases, find_proper_words(texts))
 
@@ -179,6 +184,17 @@ def _choose_name(title: str, package: str, declared_title: str = "") -> str:
     if package and _strip_to_letters(title) == letters:
         return title.strip("`")
     return declared_title if len(declared_letters) >= MIN_TITLE_LETTERS and declared_letters in letters else package
+
+
+def _find_spelling(name: str, texts: list[str]) -> str:
+    """Return how documents spell a name of lower-case letters, if they hardly ever spell it otherwise."""
+    if not name.isalnum() or not name.islower():
+        return name
+    prose = re.sub(r"`[^`]*`", " ", " ".join(texts))
+    counts = Counter(re.findall(rf"(?i)(?<![\w/@.-]){re.escape(name)}(?![\w/-]|\.\w)", prose))
+    spelling, count = next(iter(counts.most_common(1)), (name, 0))
+    is_usual = count >= MIN_SPELLED_NAMES and count * 3 > 2 * sum(counts.values())
+    return spelling if is_usual and not spelling.isupper() else name
 
 
 def _strip_to_letters(name: str) -> str:

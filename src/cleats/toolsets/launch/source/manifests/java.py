@@ -139,7 +139,11 @@ def find_released_version(tree: CheckoutTree, group: str, artifact: str) -> Loca
     literal = rf"{re.escape(group)}:{re.escape(artifact)}:{version}"
     values = (*file.find_all(element, line_group=1), *file.find_all(literal, line_group=1))
     found = next(iter(values), None)
-    return found if found and not _UNRELEASED_PATTERN.search(found.value) else None
+    if found and not _UNRELEASED_PATTERN.search(found.value):
+        return found
+    changes = next((path for path in tree.paths if re.fullmatch(r"changes?(log)?\.md", path, re.IGNORECASE)), "")
+    heading = ManifestFile.load(tree, changes, "readme_technical").find(r"^#+ +\[?v?(\d+(?:\.\d+)+)\]?(?:$|[ \t(-])")
+    return heading if heading and not found else None
 
 
 def _find_root_package(tree: CheckoutTree, manifest_path: str) -> tuple[LocatedValue, ...]:

@@ -23,6 +23,15 @@ class LocatedValue:
     """A supplement, such as the target that a command runs."""
 
 
+@dataclass(frozen=True, slots=True)
+class Subpath:
+    """A path below a package that programs can import, such as `web` in `kettle/web`."""
+
+    name: str
+    entry_files: tuple[str, ...]
+    """The files that an import of it reads first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageManifest:
     """The manifest of one package; a value that it leaves to its build tool is None, not empty."""
@@ -48,6 +57,8 @@ class PackageManifest:
     """The names that a program imports, where the manifest declares them."""
     entry_files: tuple[str, ...] = ()
     """The files that an import reads first."""
+    subpaths: tuple[Subpath, ...] = ()
+    """The other paths of the package that programs can import."""
     released_version: LocatedValue | None = None
     """The version that documents tell users to install, where the manifest states only the next one."""
     private: bool = False

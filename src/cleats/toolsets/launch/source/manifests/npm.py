@@ -1,11 +1,14 @@
 """The manifest of npm packages."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
-from cleats.toolsets.launch.source.manifests.model import ManifestFile, PackageManifest
+from cleats.toolsets.launch.source.manifests.model import ManifestFile, PackageManifest, Subpath
+
+MAX_SUBPATHS: Final = 20
+"""Paths of a package that are read besides its main one."""
 
 _OPTIONAL_KINDS: Final = ("peerDependencies", "optionalDependencies")
 
@@ -46,6 +49,7 @@ def read_package_json(tree: CheckoutTree, path: str = "package.json") -> Package
         commands=commands,
         imports=(name,),
         entry_files=_find_entry_files(tree, file.document, path.removesuffix("package.json")),
+        subpaths=tuple(_iter_subpaths(tree, file.document, path.removesuffix("package.json"))),
         private=file.document.get("private") is True,
     )
 
@@ -59,7 +63,23 @@ def _find_entry_files(tree: CheckoutTree, document: Mapping[str, Any], folder: s
     root = exports.get(".", exports) if isinstance(exports, dict) else exports
     names = [document.get("types"), document.get("typings"), *_collect_export_files(root)]
     names += [document.get("source"), document.get("module"), document.get("main"), "index.js"]
-    files = [folder + name.removeprefix("./") for name in names if isinstance(name, str) and "*" not in name]
+    return _resolve_files(tree, [name for name in names if isinstance(name, str)], folder)
+
+
+def _iter_subpaths(tree: CheckoutTree, document: Mapping[str, Any], folder: str) -> Iterator[Subpath]:
+    """Yield the paths besides the package itself that programs can import, as `exports` names them."""
+    exports = document.get("exports")
+    targets: dict[str, Any] = exports if isinstance(exports, dict) else {}
+    names = [name for name in targets if name.startswith("./")]
+    for name in [item for item in names if "*" not in item][:MAX_SUBPATHS]:
+        entry_files = _resolve_files(tree, _collect_export_files(targets[name]), folder)
+        code_files = tuple(file for file in entry_files if file.endswith((*_TYPED_SUFFIXES, ".js", ".mjs", ".cjs")))
+        if code_files:
+            yield Subpath(re.sub(r"\.[cm]?js$", "", name.removeprefix("./")), code_files)
+
+
+def _resolve_files(tree: CheckoutTree, names: Iterable[str], folder: str) -> tuple[str, ...]:
+    files = [folder + name.removeprefix("./") for name in names if "*" not in name]
     files += [re.sub(r"\.([cm]?)js$", r".d.\1ts", file) for file in files]  # TypeScript reads them without a field
     built_files = [file for file in dict.fromkeys(files) if file not in tree.path_set]
     sources = [source for file in built_files for source in _list_source_files(file.removeprefix(folder), folder)]

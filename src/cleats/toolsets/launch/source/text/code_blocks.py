@@ -27,11 +27,17 @@ def is_session(code: str) -> bool:
     return any(re.match(r"\s*>>>( |$)", line) for line in code.splitlines())
 
 
+def count_open_brackets(lines: list[str]) -> int:
+    """Return how many brackets the last statement of an input leaves open; strings may hide some."""
+    text = "\n".join(lines)
+    return sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
+
+
 def extract_session_input(code: str) -> str:
     """Return the input of a Python session, with short outputs as comments below it.
 
-    A continuation is a `...` below a prompt. A blank line between two inputs is kept, so that the
-    program keeps its paragraphs.
+    A continuation is a `...` below a prompt, or a line below an open bracket. A blank line between two
+    inputs is kept, so that the program keeps its paragraphs.
     """
     input_lines: list[str] = []
     output_lines: list[str] = []
@@ -60,9 +66,10 @@ def extract_session_input(code: str) -> str:
                 input_lines.append("")
             continue
         else:
-            in_input = in_input and stripped.startswith("...")
+            in_input = in_input and (stripped.startswith("...") or count_open_brackets(input_lines) > 0)
         if in_input:
-            input_lines.append(line[indent + 3 :].removeprefix(" ").rstrip())
+            has_prompt = stripped.startswith((">>>", "..."))
+            input_lines.append(line[indent + 3 :].removeprefix(" ").rstrip() if has_prompt else line[indent:].rstrip())
         elif input_lines and input_lines[-1]:  # text after a blank line is no output
             output_lines.append(line[indent:].rstrip())
     end_output()

@@ -15,16 +15,21 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from cleats.toolsets.launch.source.checkout.tree import CheckoutTree
+from cleats.toolsets.launch.source.text.english import replace_emoticons
 
 CELL_SEPARATOR: Final = " | "
 """Between the cells of a row."""
 
 _NOTE_LABEL_PATTERN: Final = re.compile(r"\[!(note|tip|important|warning|caution)\]\s*", re.IGNORECASE)
 _HTML_COMMENT_PATTERN: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_INTRA_DOC_LINK_PATTERN: Final = re.compile(r"\[(`[^`]+`)\](?![(\[])")
+"""A link of Rust documentation to a name, which only its own tools resolve."""
+
 _RULE_LINE_PATTERN: Final = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*$")
 _LIST_ITEM_PATTERN: Final = re.compile(r"(\s*)(?:[-*+•]|\d+[.)]|#\.)\s+(?=\S)")
 _DIRECTIVE_PATTERN: Final = re.compile(r"\s*\.\. +([\w-]+)::\s*(.*)$")
 CODE_DIRECTIVES: Final = frozenset({"code", "code-block", "code-cell", "sourcecode", "doctest", "testcode", "ipython"})
+NOTE_KINDS: Final = frozenset({"note", "warning", "important", "caution", "tip", "hint", "danger", "attention"})
 _ROLE_PATTERN: Final = re.compile(
     r":(?:[\w:.+-]+:|(?:class|meth|func|mod|attr|exc|data|obj))`"
     r"~?!?(?:\.(?=[A-Z]))?([^`<]+?)(?:\s*<[^>]*>)?`"
@@ -66,8 +71,13 @@ def read_blocks(tree: CheckoutTree, path: str) -> list[Block]:
     if text is None:
         return []
     if PurePosixPath(path).suffix.lower() == ".rst":
-        return _RstParser(text.split("\n"), path).parse()
-    return _parse_markdown(text, path)
+        blocks = _RstParser(text.split("\n"), path).parse()
+    else:
+        blocks = _parse_markdown(text, path)
+    return [
+        replace(block, text=replace_emoticons(block.text)) if block.kind != "code" and ")" in block.text else block
+        for block in blocks
+    ]
 
 
 def _parse_markdown(text: str, path: str) -> list[Block]:
@@ -142,7 +152,7 @@ def _flatten_inline(token: Token) -> tuple[str, str, bool, bool]:
         if fragment and not links:
             outside.append(fragment)
         parts.append(fragment)
-    text = " ".join("".join(parts).split())
+    text = _INTRA_DOC_LINK_PATTERN.sub(r"\1", " ".join("".join(parts).split()))
     only_link = bool(text) and not re.sub(r"[\W_]+", "", "".join(outside))
     return text, " ".join("".join(lead).split()), only_link, html
 
@@ -199,7 +209,7 @@ class _RstParser:
         if directive and directive[1] in CODE_DIRECTIVES:
             code_lines = [entry for entry in body if not re.match(r"\s*:[\w-]+:", entry[1])]
             self._add_code(code_lines, directive[2].strip() or "python")
-        elif directive and directive[1] in ("note", "warning", "important", "caution"):
+        elif directive and directive[1] in NOTE_KINDS:
             text = " ".join([directive[2], *(entry[1].strip() for entry in body)])
             place = (start + 1, self.position)
             self._add_block("paragraph", strip_inline_markup(text), *place, lead=directive[1].capitalize())

@@ -5,10 +5,18 @@ A sentence may be reused if it is complete, plain, about the product, and withou
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+
+
+def join_words(words: Sequence[str], conjunction: str = "and") -> str:
+    """Return words as a list in a sentence: `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
 def load_words(name: str) -> frozenset[str]:
@@ -77,6 +85,11 @@ _UNUSUAL_CHARACTER_PATTERN: Final = re.compile(r"[^\x20-\x7e\u00a0-\u024f\u2010-
 _COMPARISON_PATTERN: Final = re.compile(r"\s[<>=]=?\s|[\u2070-\u209c\u2190-\u2193\u2260-\u2265]")
 """Signs of mathematics, which a quotation may have."""
 
+_REFERENCE_PATTERN: Final = re.compile(
+    r"\s*\((?:see\b[^()]*|(?:as |also |further |more )?(?:described|explained|documented|discussed)[^()]* here)\)",
+    re.IGNORECASE,
+)
+_EMOTICON_PATTERN: Final = re.compile(r"(?<=[\w)`])\s+[:;]-?[)D](?=\s+[A-Z`]|$)|(?P<inner>\s+[:;]-?[)D](?=\s|$))")
 _OPEN_END_WORDS: Final = load_words("open_ends")
 _PARENTHESIS_PATTERN: Final = re.compile(r"^\([^)]*\)[ ,]*")
 _INLINE_CODE_PATTERN: Final = re.compile(r"`[^`]*`")
@@ -120,6 +133,16 @@ def is_praise(text: str) -> bool:
     return bool(_PRAISE_PATTERN.search(_INLINE_CODE_PATTERN.sub("x", text)))
 
 
+def remove_praise(text: str) -> str:
+    """Return a text without words of praise."""
+    return _PRAISE_PATTERN.sub("", text)
+
+
+def replace_emoticons(text: str) -> str:
+    """Return a text in which a smiley at the end of a sentence is a full stop."""
+    return _EMOTICON_PATTERN.sub(lambda match: "" if match["inner"] else ".", text)
+
+
 def strip_leading_praise(text: str) -> str:
     """Drop praise at the beginning: `A fast and modern date library` becomes `a date library`."""
     article = re.match(r"(a|an) (?=\S)", text, re.IGNORECASE)
@@ -155,7 +178,7 @@ def address_reader(sentence: str) -> str:
 
     A reference in brackets, which leads out of the page, is left out.
     """
-    text = re.sub(r"\s*\(see\b[^()]*\)", "", sentence, flags=re.IGNORECASE)
+    text = _REFERENCE_PATTERN.sub("", sentence)
     text = re.sub(r":\s+https?://\S+$", ".", _LOOK_BACK_PATTERN.sub("", text))
     text = re.sub(r"\b[Pp]lease (?=(?:be aware|note|make sure|ensure|remember|keep|use)\b)", "", text)
     if _READER_INCLUDED_PATTERN.search(text):
@@ -185,7 +208,7 @@ def is_quotable(sentence: str, *, is_item: bool = False) -> bool:
     """Return whether a sentence of a document, or an item of a list, can stand on a page that quotes it."""
     bare = _COMPARISON_PATTERN.sub(" ", _INLINE_CODE_PATTERN.sub("x", sentence))
     return (
-        (3 if is_item else MIN_SENTENCE_CHARACTERS) <= len(sentence) <= MAX_QUOTED_CHARACTERS
+        (3 if is_item or sentence.endswith(":") else MIN_SENTENCE_CHARACTERS) <= len(sentence) <= MAX_QUOTED_CHARACTERS
         and sentence.endswith((".", ":", "?"))
         and not sentence.endswith("..")
         and bool(re.match(r"[\w`\"'(.$-]", sentence))

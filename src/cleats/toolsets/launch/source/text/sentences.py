@@ -11,6 +11,9 @@ from cleats.toolsets.launch.source.text.english import BASE_VERBS, FINITE_VERBS,
 MAX_LABEL_WORDS: Final = 6
 """Words of the label of an item at most; a longer one is a sentence with a colon."""
 
+MIN_TAGLINE_WORDS: Final = 3
+"""Longer words of a tagline besides its praise, from which it says what the product is."""
+
 _LEADING_SYMBOL_PATTERN: Final = re.compile(r"^[^\w`\"'(.]+")
 _LIMITATION_VERBS: Final = {
     "no": "has no",
@@ -47,9 +50,16 @@ _ADJECTIVE_PATTERN: Final = english.load_expression("adjective")
 _BROKEN_PHRASE_PATTERN: Final = english.load_expression("broken_phrase")
 """Marks of a text that is more, or less, than one phrase."""
 
+_PURPOSE_CLAUSE_PATTERN: Final = re.compile(r" (?:optimi[sz]ed|designed|made|built) for [^,.;]*")
 _REFERRING_WORD_PATTERN: Final = re.compile(r"^(it|they|this|these|that|those|he|she|here|there)\b", re.IGNORECASE)
 _SELF_REFERENCE_PATTERN: Final = re.compile(r"This (?:library|package|module|crate|gem|framework|tool)\b")
 """A subject that can only be the product, also before a document has named it."""
+
+_SELF_DESCRIPTION_PATTERN: Final = re.compile(
+    r"(?:The|This) [\w .-]*?\b(?:library|package|module|project|component|framework|crate|tool|client|SDK) "
+    r"(?:is|provides|offers|contains|implements|adds|lets|allows|enables|makes)\b"
+)
+"""A summary that is already a sentence about the product."""
 
 _PARENTHETICAL_PATTERN: Final = re.compile(r"\s*\((see|cf|more|docs?|read|e\.g)\b[^)]*\)", re.IGNORECASE)
 
@@ -143,6 +153,8 @@ def extract_product_sentences(block: Block, subject: ProductSubject) -> list[str
         if not is_own and (is_product_named or _SELF_REFERENCE_PATTERN.match(sentence)):
             statement = _strip_predicate_praise(_resolve_pronoun(sentence, subject))
         is_product_named = is_product_named or is_own
+        if is_own and not english.is_statement(statement):
+            statement = strip_merits(sentence)
         if statement and english.is_statement(statement):
             statements.append(statement)
     return statements
@@ -158,37 +170,58 @@ def _split_sentences(text: str, subject: ProductSubject) -> list[str]:
 
 def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
     """Return the summary of a package as a sentence; "" when it is only praise."""
-    text = english.split_sentences(summary)[0].rstrip(".") if summary.strip() else ""
+    summary = english.replace_emoticons(summary.strip())
+    text = english.split_sentences(summary)[0].rstrip(".") if summary else ""
     plain = english.strip_leading_praise(text)
     words = plain.split()
-    if len(words) < 2 or len(plain) > 200 or _is_promotional(plain):
+    if len(words) < 2 or len(plain) > 200:
         return ""
+    if _is_promotional(plain):
+        return _quote_praising_tagline(text, subject)
     rest = {word.strip("`,").lower() for word in words} - {"a", "an", "the", "for", "python"}
     if len(rest - subject.aliases) < 2:
         return ""  # a name is no description
-    first = words[0].lower()
-    bare = first.strip(",")
-    had_adverb = plain != text and text.split()[0].lower().strip(",").endswith("ly")
-    certain_verbs = BASE_VERBS if had_adverb else BASE_VERBS - (NOUN_LIKE_VERBS - {"read", "write", "print"})
-    is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs or (bare in BASE_VERBS and words[1] in _DETERMINERS)
-    phrase = lower_first_letter(plain, subject)
-    if has_product_subject(f"{plain}.", subject):
-        statement = f"{plain}."
-    elif first in ("a", "an", "the"):
-        statement = f"{subject.name} is {first} {' '.join(words[1:])}."
-    elif is_verb:
-        statement = f"{subject.name} {'' if bare in THIRD_PERSON_VERBS else 'can '}{first} {' '.join(words[1:])}."
-    elif (with_article := _add_article(phrase, _PREPOSITION_PATTERN)) != phrase:
-        statement = f"{subject.name} is {with_article}."
-    elif plain == text:
-        statement = f'{subject.name} describes itself as "{text}".'
-    else:
-        statement = ""
+    statement = _build_definition(text, plain, words, subject)
     tagline = f'{subject.name} describes itself as "{text}".'
     if not english.is_clean(statement) and plain == text and english.is_quotable(tagline):
         return tagline if '"' not in text and not english.is_promise(text) else ""
+    if not statement:
+        return _quote_praising_tagline(text, subject)
     is_usable = english.is_clean(statement) and not english.is_speculative(statement)
     return statement if is_usable and "!" not in statement else ""
+
+
+def _build_definition(text: str, plain: str, words: list[str], subject: ProductSubject) -> str:
+    """Return the sentence that a summary without its praise stands for; "" when it stands for none."""
+    first = words[0].lower()
+    bare = first.strip(",")
+    had_adverb = plain != text and text.split(maxsplit=1)[0].lower().strip(",").endswith("ly")
+    certain_verbs = BASE_VERBS if had_adverb else BASE_VERBS - (NOUN_LIKE_VERBS - {"read", "write", "print"})
+    is_verb = bare in THIRD_PERSON_VERBS or bare in certain_verbs or (bare in BASE_VERBS and words[1] in _DETERMINERS)
+    phrase = lower_first_letter(plain, subject)
+    if has_product_subject(f"{plain}.", subject) or _SELF_DESCRIPTION_PATTERN.match(plain):
+        return f"{plain}."
+    if first in ("a", "an", "the"):
+        return f"{subject.name} is {first} {' '.join(words[1:])}."
+    if is_verb:
+        return f"{subject.name} {'' if bare in THIRD_PERSON_VERBS else 'can '}{first} {' '.join(words[1:])}."
+    if (with_article := _add_article(phrase, _PREPOSITION_PATTERN)) != phrase:
+        return f"{subject.name} is {with_article}."
+    return f'{subject.name} describes itself as "{text}".' if plain == text else ""
+
+
+def _quote_praising_tagline(text: str, subject: ProductSubject) -> str:
+    """Return a tagline as a quotation if it also says what the product is, and promises nothing that needs evidence."""
+    first_word = text.split(maxsplit=1)[0].lower()
+    content = [word for word in re.findall(r"[\w.-]+", english.remove_praise(text)) if len(word) > 3]
+    if len(content) < MIN_TAGLINE_WORDS or first_word.endswith("ly") or '"' in text:
+        return ""
+    if first_word in THIRD_PERSON_VERBS:
+        tagline = f"{subject.name} {text}."
+    else:
+        tagline = f'{subject.name} describes itself as "{text}".'
+    is_promise = english.is_promise(text) or english.is_unproven(text) or english.is_strong_praise(text)
+    return tagline if english.is_quotable(tagline) and not is_promise else ""
 
 
 def lower_first_letter(text: str, subject: ProductSubject) -> str:
@@ -283,7 +316,9 @@ def strip_merits(sentence: str) -> str:
 
     `X is a fast parser, ready to be used safely.` becomes `X is a parser.`
     """
-    plain = _strip_predicate_praise(sentence)
+    plain = _PURPOSE_CLAUSE_PATTERN.sub(
+        lambda match: "" if _is_promotional(match[0]) else match[0], _strip_predicate_praise(sentence)
+    )
     first, *others = plain.removesuffix(".").split(", ")
     clauses = [first, *(clause for clause in others if not _is_promotional(clause))]
     is_definition = bool(re.search(r" (?:is|are|provides|offers|implements) an? ", first))
