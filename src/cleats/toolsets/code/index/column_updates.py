@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.index.column_writer import (
     CONTENT_FILE_NAME,
     FILE_NUMBER_ARRAYS,

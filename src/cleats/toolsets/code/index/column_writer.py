@@ -13,9 +13,10 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
-from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.index.digest import COUNT_GETTERS, MODES_BY_NUMBER, FileAttributes
 
 ALIGNMENT_BYTES: Final = 64

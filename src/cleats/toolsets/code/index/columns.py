@@ -12,7 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from cleats.system.arrays import NDArray, np
+import numpy as np
+from numpy.typing import NDArray
+
 from cleats.toolsets.code.index.column_writer import CONTENT_FILE_NAME, LATE_FILE_NAME, VALUE_SEPARATOR
 
 Ids = NDArray[np.int32]

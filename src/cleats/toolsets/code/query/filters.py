@@ -14,11 +14,11 @@ from importlib import import_module
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.arrays import np
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns, Vocabulary, sort_unique
 from cleats.toolsets.code.index.digest import ASYNC_FLAG, GENERATOR_FLAG, RETURNS_FLAG
 

@@ -12,8 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.arrays import NDArray, np
 from cleats.system.processes import blocking
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.index.column_writer import PATH_WORD_PREFIX
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
 from cleats.toolsets.code.search.fusion import TEST_PATH_PATTERN

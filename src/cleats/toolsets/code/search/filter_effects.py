@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
+import numpy as np
 from msgspec import Struct
 
 from cleats.runtime.installation import format_install_command
-from cleats.system.arrays import np
 from cleats.system.processes import blocking
 from cleats.toolsets.code.query.arguments import ARGUMENTS_BY_NAME
 from cleats.toolsets.code.query.filters import SearchFilter, TextCondition

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
-from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns, sort_unique
 from cleats.toolsets.code.query.filters import make_literal_pattern
 

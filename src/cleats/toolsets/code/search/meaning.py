@@ -5,9 +5,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Protocol
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.index.column_writer import VECTORS_FILE_NAME
 from cleats.toolsets.code.index.columns import Mask, sort_unique

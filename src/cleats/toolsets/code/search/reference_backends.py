@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.arrays import NDArray, np
 from cleats.system.processes import blocking
 from cleats.toolsets.code.index.columns import Ids, Mask, ShardColumns
 from cleats.toolsets.code.index.full_text import FTS_FILE_NAME, TEXT_FIELDS, encode_word, read_corpus

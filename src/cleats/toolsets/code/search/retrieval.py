@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index import tokens
 from cleats.toolsets.code.index.columns import Ids, Mask, sort_unique

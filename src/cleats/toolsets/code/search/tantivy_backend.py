@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import numpy as np
 import tantivy
+from numpy.typing import NDArray
 from tantivy import Occur, Query
 
-from cleats.system.arrays import NDArray, np
 from cleats.system.processes import blocking
 from cleats.toolsets.code.index.columns import Ids, Mask
 from cleats.toolsets.code.index.segments import POSITION_BITS, POSITIONAL_FIELDS, SEGMENTS_FOLDER, TANTIVY_SCHEMA

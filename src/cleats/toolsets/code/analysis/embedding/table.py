@@ -22,7 +22,8 @@ from math import log
 from pathlib import Path
 from typing import Any, Final, Self
 
-from cleats.system.arrays import NDArray, np
+import numpy as np
+from numpy.typing import NDArray
 
 SUFFIX_RULES = (
     *(("ies", "y"), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", ""), ("s", ""), ("er", ""), ("er", "e")),

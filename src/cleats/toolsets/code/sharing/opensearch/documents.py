@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
+import numpy as np
 
-from cleats.system.arrays import np
 from cleats.toolsets.code.analysis.kinds import PROTOTYPE_MODIFIER
 from cleats.toolsets.code.index import catalogue_schema, tokens
 from cleats.toolsets.code.index.catalogue import IndexCatalogue

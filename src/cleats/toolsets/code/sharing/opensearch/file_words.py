@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from cleats.system.arrays import np
+import numpy as np
+
 from cleats.toolsets.code.index.column_writer import PATH_WORD_PREFIX
 from cleats.toolsets.code.index.columns import Ids, ShardColumns
 from cleats.toolsets.code.index.shard_writer import list_shard_folders

@@ -8,10 +8,11 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from cleats.contract.errors import ErrorCode, ToolError
-from cleats.system.arrays import NDArray, np
 from cleats.toolsets.code.analysis.embedding.table import VECTOR_LENGTH
 from cleats.toolsets.code.analysis.facts import Mode
 from cleats.toolsets.code.index.columns import Ids, Mask
