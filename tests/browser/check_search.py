@@ -121,17 +121,20 @@ def test_an_index_is_built_and_a_build_is_cancelled(open_page: OpenPage, stage: 
     expect(shop.locator("#index-panel .badge")).to_have_text("up to date")
 
 
-def test_a_search_without_an_index_builds_it_and_then_shows_its_results(
-    open_page: OpenPage, stage: ConsoleStage
-) -> None:
+def test_a_search_without_an_index_builds_it_in_place(open_page: OpenPage, stage: ConsoleStage) -> None:
     page = open_page(f"/?q=settings&repo={stage.big_repository}")
     expect(page.locator("#results")).to_contain_text("big has no index yet")
     page.get_by_role("button", name="Build the index").click()
     expect(page.locator("#results")).to_contain_text("The index of big is being built")
     expect(page).to_have_url(re.compile("q=settings"))
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#results")).to_contain_text("big has no index yet")
+    expect(page).to_have_url(re.compile("q=settings"))
 
-    expect(page.locator(".hit").first).to_be_visible()
-    expect(page.locator("#q")).to_have_value("settings")
+    small = open_page(f"/?q=greetings&repo={stage.home / 'site'}")
+    small.get_by_role("button", name="Build the index").click()
+    expect(small.locator(".hit").first).to_be_visible()
+    expect(small.locator("#q")).to_have_value("greetings")
 
 
 def test_several_repositories_are_searched_at_once(open_page: OpenPage) -> None:

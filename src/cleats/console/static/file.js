@@ -7,12 +7,14 @@ const panel = document.getElementById("references");
 const nameField = document.getElementById("reference-name");
 
 async function showReferences(name) {
-  nameField.value = name;
+  nameField.value = nameField.dataset.shown = name;
   panel.setAttribute("aria-busy", "true");
   panel.textContent = `Looking for uses of ${name}…`;
   const params = new URLSearchParams({ name });
   if (layout.dataset.repo) params.set("repo", layout.dataset.repo);
-  panel.innerHTML = await fetchFragment(`/console/references?${params}`);
+  const html = await fetchFragment(`/console/references?${params}`);
+  if (nameField.dataset.shown !== name) return; // another name was clicked in the meantime
+  panel.innerHTML = html;
   panel.removeAttribute("aria-busy");
 }
 

@@ -53,3 +53,12 @@ def test_a_class_without_a_purpose_is_a_sentence_and_keeps_its_short_heading(tmp
     text = strip_markers(draft_pages(tmp_path, files)["reference/_index"].body)
 
     assert "### Kettle\n\n`kettle.Kettle` is a public class.\n\nMembers: `pour()`, `fill()`." in text
+
+
+def test_the_only_instance_of_a_class_has_the_purpose_of_the_class(tmp_path: Path) -> None:
+    code = '__all__ = ["never"]\n\n\nclass _Never:\n    """Never pour."""\n\n\nnever = _Never()\n'
+    files = {"pyproject.toml": PYPROJECT_TEXT, "kettle/__init__.py": code}
+
+    text = strip_markers(draft_pages(tmp_path, files)["reference/_index"].body)
+
+    assert "| `kettle.never` | Never pour. |" in text

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
@@ -11,6 +12,9 @@ from cleats.toolsets.launch.drafting.material import LaunchMaterial, PageSnippet
 from cleats.toolsets.launch.drafting.page_context import PageContext
 from cleats.toolsets.launch.drafting.used_names import find_used_names
 from cleats.toolsets.launch.source.checkout.repository_layout import is_compatible_language
+
+CACHED_RESULTS = 4
+"""Products whose first program is remembered; every page asks for it."""
 
 STARTER_TAGS = ("quickstart", "quick-start", "getting-started", "basic-usage", "basic-example", "readme")
 """Tags of code for new users, the best first."""
@@ -29,6 +33,7 @@ MIN_OWN_PAGE_SNIPPETS = 6
 """Pieces of code from which a section of a document gets a page of its own."""
 
 
+@lru_cache(maxsize=CACHED_RESULTS)
 def choose_first_program(material: LaunchMaterial) -> PageSnippet | None:
     """Choose the simplest public code that covers the main entry point.
 
@@ -165,6 +170,7 @@ def _has_only_imports(snippet: PageSnippet) -> bool:
     return all(map(_IMPORT_LINE_PATTERN.match, lines))
 
 
+@lru_cache(maxsize=CACHED_RESULTS)
 def find_program_lead(material: LaunchMaterial, program: PageSnippet) -> tuple[Section | None, set[str]]:
     """Return the section that shows the program, and the claims of the sentences directly above it.
 
@@ -184,6 +190,7 @@ def find_program_lead(material: LaunchMaterial, program: PageSnippet) -> tuple[S
     return None, set()
 
 
+@lru_cache(maxsize=CACHED_RESULTS)
 def find_first_section(material: LaunchMaterial) -> Section | None:
     """Return the section of the documents that the first program comes from, if it is about getting started."""
     program = choose_first_program(material)

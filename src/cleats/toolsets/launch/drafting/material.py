@@ -36,7 +36,7 @@ class PageSnippet:
     """The packages that it imports, the product included."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity, so that results about it can be cached
 class LaunchMaterial:
     """The facts, the evidence and the snippets of one run."""
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -53,6 +54,7 @@ def has_own_page(material: LaunchMaterial, section: Section) -> bool:
     return len(document_text.list_section_snippets(material, section)) >= least
 
 
+@lru_cache(maxsize=first_program.CACHED_RESULTS)
 def _estimate_lines(material: LaunchMaterial) -> int:
     """Return about how many lines all tasks would take in one guide."""
     sections = document_text.list_sections(material, "task")

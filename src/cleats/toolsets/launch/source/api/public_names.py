@@ -87,7 +87,7 @@ def describe_symbol(symbol: Symbol, product: str = "") -> str:
 def quote_purpose(symbol: Symbol) -> str:
     """Return the first sentence of a symbol's documentation as a quotation, for one that makes no sentence about it."""
     doc = symbol.doc.strip().rstrip(".:").strip()
-    is_usable = "?" not in doc and len(re.findall(r"\w{2,}", doc)) > 1 and english.is_quotable(f"{doc}.")
+    is_usable = "?" not in doc and len(re.findall(r"\w{2,}", doc)) > 1 and english.is_quotable(f"{doc}.", is_item=True)
     return f"{symbol.quoted_name} is documented as: {doc}." if is_usable else ""
 
 

@@ -199,6 +199,10 @@ def _list_symbols(
 def _make_symbol(name: str, module: PythonModule, node: Definition | Assignment, exported: bool) -> Symbol:
     if isinstance(node, Assignment):
         doc, line = _read_assignment_doc(module, node)
+        made_by = node.value.func if isinstance(node.value, ast.Call) else None
+        maker_class = module.definitions.get(made_by.id) if isinstance(made_by, ast.Name) else None
+        if not doc and isinstance(maker_class, ast.ClassDef):  # the only instance of a class is what the class is
+            doc, line = _read_doc(maker_class)
         end = node.end_lineno or node.lineno
         return _document_symbol(Symbol(name, "constant", module.path, node.lineno, end, exported=exported), doc, line)
     symbol = _make_definition(name, module, node, "class" if isinstance(node, ast.ClassDef) else "function")

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
 
@@ -24,14 +24,29 @@ def load_words(name: str) -> frozenset[str]:
     return frozenset(_TABLES["words"][name].split())
 
 
+class _LazyPattern:
+    """A pattern that is compiled when it is first used: a step of a launch uses few of the many patterns."""
+
+    def __init__(self, expression: str, flags: int = 0) -> None:
+        self._expression = expression
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        pattern = re.compile(self._expression, self._flags)
+        for method in ("search", "match", "fullmatch", "sub", "finditer", "split", "pattern"):
+            setattr(self, method, getattr(pattern, method))
+        return getattr(pattern, name)
+
+
 def load_pattern(name: str) -> re.Pattern[str]:
     """Return a pattern of the table, which matches whole words in any case."""
-    return re.compile(rf"\b({_TABLES['patterns'][name].replace(chr(10), '')})\b", re.IGNORECASE)
+    expression = rf"\b({_TABLES['patterns'][name].replace(chr(10), '')})\b"
+    return cast("re.Pattern[str]", _LazyPattern(expression, re.IGNORECASE))
 
 
 def load_expression(name: str) -> re.Pattern[str]:
     """Return an expression of the table as it is written."""
-    return re.compile(_TABLES["expressions"][name].replace("\n", ""))
+    return cast("re.Pattern[str]", _LazyPattern(_TABLES["expressions"][name].replace("\n", "")))
 
 
 BASE_VERBS: Final = load_words("base_verbs")
@@ -64,7 +79,9 @@ MAX_SENTENCE_CHARACTERS: Final = 320
 MAX_QUOTED_CHARACTERS: Final = 500
 """The longest sentence that a page quotes."""
 
-_PRAISE_PATTERN: Final = re.compile(rf"\b({'|'.join(sorted(load_words('praise')))})\b", re.IGNORECASE)
+_PRAISE_PATTERN: Final = cast(
+    "re.Pattern[str]", _LazyPattern(rf"\b({'|'.join(sorted(load_words('praise')))})\b", re.IGNORECASE)
+)
 _STRONG_PRAISE_PATTERN: Final = load_expression("strong_praise")
 _UNPROVEN_PATTERN: Final = load_pattern("unproven")
 _SPECULATION_PATTERN: Final = load_pattern("speculation")
