@@ -704,9 +704,9 @@ def test_the_public_api_is_followed_to_its_definitions(tmp_path: Path) -> None:
         "`kettle.Pot` is a vessel for `kettle.Water`.",
         "`kettle.TooHot` is raised when it boils.",
         "`kettle.boil()` converts water and returns its temperature.",
-        "`kettle.pour()` is a public function of Kettle.",
+        "`kettle.pour()` is documented as: Pour a cup.",
         "`kettle.tip()` is a public function of Kettle.",
-        "`kettle.old()` is a public function of Kettle.",
+        "`kettle.old()` is documented as: Do nothing.",
         "`kettle.watch()` is documented as: The pot is watched.",
     ]
 

@@ -208,7 +208,8 @@ def render_next_steps_code(context: PageContext) -> str:
     if section is None or program is None:
         return ""
     excluded_ids = {program.snippet_id, *find_program_lead(material, program)[1]}
-    return document_text.render_section(material, section, excluded_ids=excluded_ids)
+    body = document_text.render_section(material, section, excluded_ids=excluded_ids)
+    return code_leads.add_lead(material, body, document_text.list_section_snippets(material, section), section["path"])
 
 
 def render_with_warnings(material: LaunchMaterial, snippets: Sequence[PageSnippet], lead: str = "") -> str:

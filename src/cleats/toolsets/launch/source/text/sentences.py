@@ -218,6 +218,8 @@ def _quote_praising_tagline(text: str, subject: ProductSubject) -> str:
         return ""
     if first_word in THIRD_PERSON_VERBS:
         tagline = f"{subject.name} {text}."
+    elif _SELF_DESCRIPTION_PATTERN.match(text):
+        tagline = f"{text}."
     else:
         tagline = f'{subject.name} describes itself as "{text}".'
     is_promise = english.is_promise(text) or english.is_unproven(text) or english.is_strong_praise(text)
