@@ -66,8 +66,10 @@ def test_a_new_skill_is_found_when_thirty_seconds_have_passed_and_not_before(wor
     loop = SteppedLoop()
 
     def count_refresh(refresh: Callable[[], CatalogueEdition] = library.refresh) -> CatalogueEdition:
-        refreshes.append(loop.skipped_seconds)
-        return refresh()
+        started = loop.skipped_seconds
+        edition = refresh()
+        refreshes.append(started)
+        return edition
 
     async def watch_library() -> list[list[str]]:
         seen_names = []
