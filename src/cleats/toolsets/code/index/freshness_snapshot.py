@@ -57,11 +57,8 @@ class FreshnessSnapshot(Struct, frozen=True):
             return None
         linked_files = []
         for file in self.files:
-            try:
-                status = os.lstat(file.fs_path)
-            except OSError:
-                return None
-            if (status.st_size, status.st_mtime_ns) != (file.size, file.mtime_ns):
+            status = _read_unchanged_status(file)
+            if status is None:
                 return None
             if status.st_nlink > 1:
                 linked_files.append(file)
@@ -105,7 +102,7 @@ class SnapshotWatch:
         return (
             inode == _read_inode(root)  # a folder above the root may have been moved
             and not _have_folders_changed(missing_folders)
-            and all(map(_is_unchanged, linked_files))
+            and None not in map(_read_unchanged_status, linked_files)
         )
 
 
@@ -139,9 +136,11 @@ def _read_mtime(path: str) -> int:
         return 0
 
 
-def _is_unchanged(file: DiscoveredFile) -> bool:
+def _read_unchanged_status(file: DiscoveredFile) -> os.stat_result | None:
+    """Return the status of a file as the system has it now; None if the file has changed or is gone."""
     try:
         status = os.lstat(file.fs_path)
     except OSError:
-        return False
-    return (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
+        return None
+    is_unchanged = (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
+    return status if is_unchanged else None
