@@ -27,7 +27,10 @@ _SYSTEM_FILES: Final = (
 )
 """What programs need of the system: code and the settings of the linker. No other file of the machine is visible."""
 
-_WRITABLE_FOLDERS: Final = ("/dev/shm", "/tmp", "/work", HOME)  # noqa: S108 - names inside the fence
+WORK_FOLDER: Final = "/work"
+"""The current folder of a command, a name that only its fence has."""
+
+_WRITABLE_FOLDERS: Final = ("/dev/shm", "/tmp", WORK_FOLDER, HOME)  # noqa: S108 - names inside the fence
 """Empty folders in memory, which disappear with the fence."""
 
 _WRITTEN_FILES: Final = {
@@ -71,7 +74,7 @@ class FencedCommand:
 
     argv: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
-    cwd: str = "/work"
+    cwd: str = WORK_FOLDER
     files: Mapping[str, str] = field(default_factory=dict)
     """Texts by path; they are written into the folders in memory."""
     folders: Mapping[str, Path] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cleats.system.processes.fenced_command import FencedResult
+from cleats.system.processes.fenced_command import WORK_FOLDER, FencedResult
 from cleats.toolsets.launch.source.checkout.safe_parsing import parse_python
 
 PASSED, FAILED, INCONCLUSIVE, NOT_RUN = "passed", "failed", "inconclusive", "not_run"
@@ -32,8 +32,11 @@ _NEEDS: Final = tuple(
             "It needs the module {}, which the package does not bring.",
         ),
         (r"\bError(?: \[\w+\])?: Cannot find (?:module|package) '([^']+)'", "It needs the package {}."),
-        (r"^FileNotFoundError: .*No such file or directory: '(?:/work/)?([^'/][^']*)'", "It needs the file {}."),
-        (r"\bError: ENOENT: .*'(?:/work/)?([^'/][^']*)'", "It needs the file {}."),
+        (
+            rf"^FileNotFoundError: .*No such file or directory: '(?:{WORK_FOLDER}/)?([^'/][^']*)'",
+            "It needs the file {}.",
+        ),
+        (rf"\bError: ENOENT: .*'(?:{WORK_FOLDER}/)?([^'/][^']*)'", "It needs the file {}."),
         (r"^NameError: name '(\w+)' is not defined", "It is a part of a program: it does not define `{}`."),
         (r"^ReferenceError: (\w+) is not defined", "It is a part of a program: it does not define `{}`."),
     )

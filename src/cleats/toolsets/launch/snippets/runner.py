@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from cleats.system.processes.fenced_command import (
     PROGRAM_PATH,
+    WORK_FOLDER,
     FencedCommand,
     FencedResult,
     FenceLimits,
@@ -62,7 +63,8 @@ class PythonPrograms:
     description: str
 
     async def run_program(self, code: str) -> FencedResult:
-        return await self.environment.run("/work/program.py", files={"/work/program.py": code})
+        path = f"{WORK_FOLDER}/program.py"
+        return await self.environment.run(path, files={path: code})
 
     async def find_missing_modules(self, names: Sequence[str]) -> frozenset[str]:
         result = await self.environment.run("-c", _MISSING_MODULES_PROGRAM, *names)
@@ -80,7 +82,7 @@ class NodePrograms:
     description: str
 
     async def run_program(self, code: str) -> FencedResult:
-        path = "/work/program.mjs" if _IMPORT_STATEMENT_PATTERN.search(code) else "/work/program.cjs"
+        path = f"{WORK_FOLDER}/program.{'mjs' if _IMPORT_STATEMENT_PATTERN.search(code) else 'cjs'}"
         command = FencedCommand(
             argv=["/node/bin/node", path],
             env={"NO_COLOR": "1", "PATH": f"/node/bin:{PROGRAM_PATH}"},
