@@ -21,7 +21,7 @@ LOCAL_FILE_SYSTEMS: Final = frozenset(
 """File systems whose files are changed by this machine only."""
 
 WATCHES_SHARE: Final = 4
-"""One in so many of the watches that the system allows a user is used at most: editors need them too."""
+"""At most one in four of the watches that the system allows a user is used: editors need them too."""
 
 MAX_WATCHES_FILE: Final = Path("/proc/sys/fs/inotify/max_user_watches")
 MOUNTS_FILE: Final = Path("/proc/self/mountinfo")

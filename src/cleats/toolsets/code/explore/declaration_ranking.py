@@ -29,7 +29,7 @@ LONG_DECLARATION_LINES: Final = 60
 """Lines from which on a declaration is shown by its best passage."""
 
 ANCHOR_SHARE, NEIGHBOUR_LINES = 4, 2
-"""One in so many lines of an excerpt is chosen for its words; so many lines before and after each give it sense."""
+"""A quarter of the lines of an excerpt are chosen for their words; two lines before and after each give it sense."""
 
 COMMENT_WEIGHT: Final = 0.6
 """What words in a comment say about the code, beside those in the code itself."""

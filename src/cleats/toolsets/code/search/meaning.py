@@ -29,7 +29,7 @@ ESTIMATE_TOLERANCE: Final = 1e-4
 """The most by which an estimate differs from a cosine, and some more: products add up in another order."""
 
 COMPUTED_SHARE: Final = 4
-"""If at most one in so many chunks is wanted, their cosines are computed at once instead of estimates."""
+"""If at most a quarter of the chunks is wanted, their cosines are computed at once instead of estimates."""
 
 PICKED_SHARE: Final = 0.75
 """If at most this share of all chunks is wanted, their rows are picked out; otherwise all rows are compared."""

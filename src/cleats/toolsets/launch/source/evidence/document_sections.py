@@ -143,7 +143,7 @@ class SectionReader:
             lost_lead = kind == "paragraph" and is_lost
 
     def _add_title(self, blocks: list[Block]) -> list[Block]:
-        """Return the blocks of a document below one title, which an image may stand for."""
+        """Return the blocks of a document below one title, which may be an image."""
         titles = [block for block in blocks if block.kind == "heading" and not block.section]
         if len(titles) < 2:
             return blocks

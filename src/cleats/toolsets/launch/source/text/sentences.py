@@ -192,7 +192,7 @@ def build_summary_sentence(summary: str, subject: ProductSubject) -> str:
 
 
 def _build_definition(text: str, plain: str, words: list[str], subject: ProductSubject) -> str:
-    """Return the sentence that a summary without its praise stands for; "" when it stands for none."""
+    """Return the sentence that a summary makes without its praise; "" if it makes none."""
     first = words[0].lower()
     bare = first.strip(",")
     had_adverb = plain != text and text.split(maxsplit=1)[0].lower().strip(",").endswith("ly")
